@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Order, and its absence.  Executing in posted order satisfies every order
+ * bit, so that is what the engine does.  Chaos mode keeps a window of WQEs and
+ * lets them overtake each other, in pieces and late, as far as the order bits
+ * allow: what hardware does not promise then shows.  Completions stay in
+ * order, because one retires all before it.
+ */
+#include "engine.h"
+
+static u32 order_of(const struct npuemu_wqe *w)
+{
+	return ((u32)w->bb[0] & NPUEMU_SQE_ORDER_MASK) >> NPUEMU_SQE_ORDER_SHIFT;
+}
+
+static bool is_barrier(const struct npuemu_wqe *w)
+{
+	/* an SDMA notify comes after everything before it */
+	return w->op && w->op->run == npuemu_run_sdma_notify;
+}
+
+bool npuemu_order_ready(const struct npuemu_wqe *const *w, u32 i)
+{
+	const struct npuemu_wqe *me = w[i];
+	bool strong = order_of(me) == NPUEMU_ORDER_STRONG;
+	bool fence = (u32)me->bb[0] & NPUEMU_SQE_FENCE;
+	u32 j;
+
+	for (j = 0; j < i; j++) {
+		const struct npuemu_wqe *e = w[j];
+
+		if (e->executed)
+			continue;
+		if (is_barrier(me))
+			return false;
+		if (strong && order_of(e) != NPUEMU_ORDER_NONE)
+			return false;
+		if (fence && e->op && e->op->flags & NPUEMU_OPF_LOAD)
+			return false;
+		/* SENDs of a queue reach their receiver in order */
+		if (me->op && e->op && me->op->run == npuemu_run_send &&
+		    e->op->run == npuemu_run_send)
+			return false;
+	}
+	return true;
+}
+
+static struct npuemu_wqe *at(struct npuemu_window *win, u32 i)
+{
+	return &win->w[(win->head + i) % NPUEMU_WINDOW];
+}
+
+/* The @n-th of those that may go now, counted from a random start. */
+static struct npuemu_wqe *pick(struct npuemu_window *win)
+{
+	const struct npuemu_wqe *w[NPUEMU_WINDOW];
+	u32 i, start;
+
+	for (i = 0; i < win->count; i++)
+		w[i] = at(win, i);
+	start = (u32)npuemu_random(&win->rng) % win->count;
+	for (i = 0; i < win->count; i++) {
+		u32 k = (start + i) % win->count;
+
+		if (!w[k]->executed && npuemu_order_ready(w, k))
+			return at(win, k);
+	}
+	return NULL;
+}
+
+static void fill(struct npuemu_jfs *q, struct npuemu_window *win)
+{
+	while (q->state == NPUEMU_QS_READY && win->count < NPUEMU_WINDOW) {
+		struct npuemu_wqe *w = at(win, win->count);
+
+		if (!npuemu_fetch(q, w))
+			return;
+		/* what is malformed has nothing to execute */
+		w->executed = w->status != 0;
+		w->backwards = !w->elem && npuemu_random(&win->rng) & 1;
+		win->count++;
+		if (w->status)
+			return;
+	}
+}
+
+static void step(struct npuemu_jfs *q, struct npuemu_window *win, bool *waiting)
+{
+	struct npuemu_wqe *w = pick(win);
+
+	if (!w)
+		return;
+	/* a multiple of 8 cuts no element */
+	q->turn_bytes = (npuemu_random(&win->rng) % 512 + 1) * 8;
+	switch (npuemu_execute(q, w)) {
+	case NPUEMU_STEP_DONE:
+		w->executed = true;
+		break;
+	case NPUEMU_STEP_WAIT:
+		*waiting = true;
+		break;
+	case NPUEMU_STEP_MORE:
+		break;
+	}
+}
+
+bool npuemu_run_window(struct npuemu_jfs *q, bool *waiting)
+{
+	struct npuemu_window *win = q->win;
+	u32 budget = NPUEMU_TURN_WQES;
+
+	while (budget--) {
+		fill(q, win);
+		if (!win->count)
+			break;
+		step(q, win, waiting);
+		/* a late CQE costs nothing but the belief that it is early */
+		while (win->count && at(win, 0)->executed && npuemu_random(&win->rng) % 4) {
+			if (!npuemu_retire(q, at(win, 0))) {
+				*waiting = true;
+				return false;
+			}
+			win->head++;
+			win->count--;
+			if (q->state == NPUEMU_QS_ERROR)
+				return true;
+		}
+		if (*waiting)
+			return false;
+	}
+	return win->count || (q->state == NPUEMU_QS_READY &&
+			      READ_ONCE(*q->db_pi) != q->pi_raw);
+}
+
+bool npuemu_flush_window(struct npuemu_jfs *q, bool *empty)
+{
+	struct npuemu_window *win = q->win;
+
+	while (win->count) {
+		if (!npuemu_flush_one(q, at(win, 0)))
+			return false;
+		win->head++;
+		win->count--;
+	}
+	*empty = true;
+	return true;
+}
+
+void npuemu_drop_window(struct npuemu_jfs *q)
+{
+	struct npuemu_window *win = q->win;
+
+	for (; win->count; win->count--, win->head++)
+		if (at(win, 0)->token)
+			q->chip->ops->send_cancel(q, at(win, 0));
+}

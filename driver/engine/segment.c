@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * From an address in a WQE to a pointer: local memory by VA, a peer's memory
+ * by endpoint, token and the owner's VA.
+ *
+ * A queue remembers the places it found good.  A local place stays good for
+ * the chip's epoch; a remote one while the owner's record and the owner's life
+ * word read as they did.  Both words are looked at for every piece moved.
+ */
+#include "engine.h"
+
+void npuemu_places_drop(struct npuemu_jfs *q)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(q->local); i++)
+		q->local[i].len = 0;
+	for (i = 0; i < ARRAY_SIZE(q->remote); i++)
+		q->remote[i].seq = NULL;
+}
+
+/* Is every chunk of [off, off+len) backed?  len > 0. */
+static inline bool backed(const struct npuemu_arena *a, u64 off, u64 len)
+{
+	u64 c = off >> NPUEMU_CHUNK_SHIFT, last = (off + len - 1) >> NPUEMU_CHUNK_SHIFT;
+
+	if (!a->backed)
+		return true;
+	for (; c <= last; c++)
+		if (!(READ_ONCE(a->backed[c / 64]) >> (c % 64) & 1))
+			return false;
+	return true;
+}
+
+static noinline bool back(struct npuemu_jfs *q, struct npuemu_wqe *w,
+			  const struct npuemu_arena *a, u64 off, u64 len, u64 lo, u64 size,
+			  u32 status)
+{
+	if (!q->chip->ops->back(q->chip, a, off, len, lo, lo + size))
+		return true;
+	q->chip->ops->explain(q, "WQE at block %u: out of memory backing %llu bytes of HBM",
+			      w->first, (unsigned long long)len);
+	w->status = status;
+	return false;
+}
+
+static noinline struct npuemu_local *local_slow(struct npuemu_jfs *q, struct npuemu_wqe *w,
+						u64 va, u64 len)
+{
+	struct npuemu_local l;
+
+	memset(&l, 0, sizeof(l));
+	if (q->chip->ops->local(q->chip, va, len, &l)) {
+		q->chip->ops->explain(q, "WQE at block %u: local [%#llx, +%llu) is not in a buffer or registered memory",
+				      w->first, (unsigned long long)va,
+				      (unsigned long long)len);
+		w->status = NPUEMU_ST_LOC_ACCESS;
+		return NULL;
+	}
+	/* the newer of the two stays */
+	q->local[1] = q->local[0];
+	q->local[0] = l;
+	return &q->local[0];
+}
+
+static inline struct npuemu_local *local_find(struct npuemu_jfs *q, struct npuemu_wqe *w,
+					      u64 va, u64 len, bool write)
+{
+	struct npuemu_local *l = &q->local[0];
+
+	if (va - l->va >= l->len || len > l->len - (va - l->va)) {
+		l = &q->local[1];
+		if (va - l->va >= l->len || len > l->len - (va - l->va)) {
+			l = local_slow(q, w, va, len);
+			if (!l)
+				return NULL;
+		}
+	}
+	if (unlikely(write && l->readonly)) {
+		q->chip->ops->explain(q, "WQE at block %u: local %#llx is read-only memory",
+				      w->first, (unsigned long long)va);
+		w->status = NPUEMU_ST_LOC_ACCESS;
+		return NULL;
+	}
+	return l;
+}
+
+u8 *npuemu_local_check(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 len,
+		       bool write)
+{
+	struct npuemu_local *l = local_find(q, w, va, len, write);
+
+	return l ? l->ptr + (va - l->va) : NULL;
+}
+
+u8 *npuemu_local_at(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 len,
+		    bool write, struct npuemu_share **share)
+{
+	struct npuemu_local *l = local_find(q, w, va, len, write);
+
+	if (!l)
+		return NULL;
+	if (l->arena && unlikely(!backed(l->arena, l->off + (va - l->va), len)) &&
+	    !back(q, w, l->arena, l->off + (va - l->va), len, l->off, l->len,
+		  NPUEMU_ST_LOC_ACCESS))
+		return NULL;
+	*share = l->share;
+	return l->ptr + (va - l->va);
+}
+
+static noinline __cold void *refuse(struct npuemu_jfs *q, struct npuemu_wqe *w, u32 status,
+				    const struct npuemu_far *t, u64 va, u64 len,
+				    const char *why)
+{
+	q->chip->ops->explain(q, "WQE at block %u: remote [%#llx, +%llu) token id %u: %s",
+			      w->first, (unsigned long long)va, (unsigned long long)len,
+			      t->token_id, why);
+	w->status = status;
+	return NULL;
+}
+
+/*
+ * A consistent copy of the owner's record, or false.  The owner makes @seq odd
+ * while it changes the rest.
+ */
+static bool read_record(const struct npuemu_seg_rec *rec, struct npuemu_seg_rec *out)
+{
+	u32 tries, seq;
+
+	for (tries = 0; tries < 100; tries++) {
+		seq = smp_load_acquire(&rec->seq);
+		if (!seq)
+			return false;
+		if (seq & 1) {
+			npuemu_relax();
+			continue;
+		}
+		out->token_id = smp_load_acquire(&rec->token_id);
+		out->token_value = smp_load_acquire(&rec->token_value);
+		out->access = smp_load_acquire(&rec->access);
+		out->va = smp_load_acquire(&rec->va);
+		out->len = smp_load_acquire(&rec->len);
+		out->off = smp_load_acquire(&rec->off);
+		out->device = smp_load_acquire(&rec->device);
+		out->buf = smp_load_acquire(&rec->buf);
+		if (READ_ONCE(rec->seq) == seq) {
+			out->seq = seq;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Fill @r from the owner's side; NULL or why not. */
+static noinline const char *remote_slow(struct npuemu_jfs *q, struct npuemu_remote *r,
+					const u64 *eid, u32 token_id, u32 *status)
+{
+	const struct npuemu_host_ops *ops = q->chip->ops;
+	const struct npuemu_peer *peer = ops->peer(q->chip, eid);
+	const struct npuemu_arena *arena;
+	struct npuemu_seg_rec rec;
+	u32 index = token_id & 0xfff;
+
+	*status = NPUEMU_ST_ACK_TIMEOUT;
+	if (!peer || smp_load_acquire(peer->life) != peer->life_val)
+		return "nobody answers at this endpoint (the process is gone?)";
+	*status = NPUEMU_ST_REM_ACCESS_ABORT;
+	if (index >= peer->nsegs)
+		return "no such segment at the owner";
+	if (!read_record(&peer->segs[index], &rec) || rec.token_id != token_id)
+		return "no such segment at the owner (unregistered?)";
+	arena = rec.device < NPUEMU_MAX_DEVICES ? ops->arena(q->chip, peer, rec.device) : NULL;
+	if (!arena) {
+		*status = NPUEMU_ST_ACK_TIMEOUT;
+		return "the owner's memory cannot be reached";
+	}
+	/* the owner's record is not believed either */
+	if (rec.len > arena->bytes || rec.off > arena->bytes - rec.len ||
+	    rec.va + rec.len < rec.va || rec.buf >= arena->nshares)
+		return "the owner's segment record is damaged";
+	r->eid[0] = eid[0];
+	r->eid[1] = eid[1];
+	r->token_id = token_id;
+	r->token_value = rec.token_value;
+	r->seq_val = rec.seq;
+	r->access = rec.access;
+	r->life = peer->life;
+	r->life_val = peer->life_val;
+	r->va = rec.va;
+	r->len = rec.len;
+	r->ptr = arena->base + rec.off;
+	r->arena = arena;
+	r->off = rec.off;
+	r->share = arena->shares ? &arena->shares[rec.buf] : NULL;
+	r->seq = &peer->segs[index].seq;
+	return NULL;
+}
+
+static inline struct npuemu_remote *remote_find(struct npuemu_jfs *q, struct npuemu_wqe *w,
+						const struct npuemu_far *t, u64 va,
+						u64 len, u32 access)
+{
+	struct npuemu_remote *r = &q->remote[(t->token_id ^ t->eid[1] >> 56) & 7];
+
+	if (unlikely(!r->seq || r->token_id != t->token_id || r->eid[1] != t->eid[1] ||
+		     r->eid[0] != t->eid[0] || READ_ONCE(*r->seq) != r->seq_val)) {
+		u32 status;
+		const char *why;
+
+		r->seq = NULL;
+		why = remote_slow(q, r, t->eid, t->token_id, &status);
+		if (why)
+			return refuse(q, w, status, t, va, len, why);
+	}
+	if (unlikely(READ_ONCE(*r->life) != r->life_val)) {
+		r->seq = NULL;
+		return refuse(q, w, NPUEMU_ST_ACK_TIMEOUT, t, va, len, "the owner has died");
+	}
+	if (unlikely(!(r->access & NPUEMU_SEGREC_NO_TOKEN) &&
+		     (!t->token_en || t->token_value != r->token_value)))
+		return refuse(q, w, NPUEMU_ST_REM_ACCESS_ABORT, t, va, len,
+			      "wrong token value (rotated?)");
+	if (unlikely((r->access & access) != access))
+		return refuse(q, w, NPUEMU_ST_REM_ACCESS_ABORT, t, va, len,
+			      "the segment does not grant this right");
+	if (unlikely(va < r->va || va - r->va > r->len || len > r->len - (va - r->va)))
+		return refuse(q, w, NPUEMU_ST_REM_ACCESS_ABORT, t, va, len,
+			      "outside the segment");
+	return r;
+}
+
+u8 *npuemu_remote_check(struct npuemu_jfs *q, struct npuemu_wqe *w,
+			const struct npuemu_far *t, u64 off, u64 len, u32 access)
+{
+	u64 va = t->va + off;
+	struct npuemu_remote *r = remote_find(q, w, t, va, len, access);
+
+	return r ? r->ptr + (va - r->va) : NULL;
+}
+
+u8 *npuemu_remote_at(struct npuemu_jfs *q, struct npuemu_wqe *w,
+		     const struct npuemu_far *t, u64 off, u64 len, u32 access,
+		     struct npuemu_share **share)
+{
+	u64 va = t->va + off;
+	struct npuemu_remote *r = remote_find(q, w, t, va, len, access);
+
+	if (!r)
+		return NULL;
+	if (unlikely(!backed(r->arena, r->off + (va - r->va), len)) &&
+	    !back(q, w, r->arena, r->off + (va - r->va), len, r->off, r->len,
+		  NPUEMU_ST_REM_ACCESS_ABORT))
+		return NULL;
+	*share = r->share;
+	return r->ptr + (va - r->va);
+}

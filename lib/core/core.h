@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of lib/core share: handles and their slabs, messages, the
+ * log, the trace, and the table through which a host is reached.
+ */
+#ifndef NPUEMU_CORE_H
+#define NPUEMU_CORE_H
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <sys/types.h>
+#include <npuemu/npuemu.h>
+#include "engine.h"
+
+#define NPUEMU_API __attribute__((visibility("default")))
+
+/* ---- err.c: what the last failed call of this thread had to say ---------- */
+
+int npuemu_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- log.c ---------------------------------------------------------------- */
+
+enum npuemu_log_level {
+	NPUEMU_LOG_ERROR,
+	NPUEMU_LOG_WARN,
+	NPUEMU_LOG_INFO,
+	NPUEMU_LOG_DEBUG,
+};
+
+extern int npuemu_log_at;	/* levels up to this one are written */
+void npuemu_log_init(void);
+void npuemu_log_write(int level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+#define npuemu_log(level, ...)						\
+	do {								\
+		if (unlikely((int)(level) <= npuemu_log_at))		\
+			npuemu_log_write((int)(level), __VA_ARGS__);	\
+	} while (0)
+
+/* ---- trace.c: per-thread binary rings, off unless NPUEMU_TRACE names a file */
+
+bool npuemu_trace_init(void);	/* is it on? */
+void npuemu_trace_add(u32 queue, u32 event, u32 index, u64 arg);
+void npuemu_trace_fork(void);	/* in the child: its own, empty */
+
+/* ---- slab.c: handles that can be checked ---------------------------------- */
+
+/*
+ * Objects of one type in one range that is never given back, so that looking
+ * at a stale handle is harmless.  A handle is an object's address.
+ */
+struct npuemu_slab {
+	const char *what;
+	size_t size;
+	size_t ctx_at;		/* offset of the object's struct npuemu * */
+	u32 max;
+	u8 *base;
+	u32 *state;		/* a word each: 0 free, else alive */
+	u32 used;		/* high water mark */
+	u32 next;		/* where to look for a free one */
+	pthread_mutex_t lock;
+};
+
+#define NPUEMU_SLAB_INIT(name, type, n) \
+	{ .what = (name), .size = (sizeof(type) + 63) & ~(size_t)63, .max = (n), \
+	  .ctx_at = offsetof(type, ctx), .lock = PTHREAD_MUTEX_INITIALIZER }
+
+void *npuemu_slab_alloc(struct npuemu_slab *slab);	/* zeroed; NULL: full */
+void npuemu_slab_publish(struct npuemu_slab *slab, void *obj);
+/* The handle is dead from here on; false if it was already. */
+bool npuemu_slab_retire(struct npuemu_slab *slab, void *obj);
+void npuemu_slab_free(struct npuemu_slab *slab, void *obj);
+/* Every object of a context is dead and free. */
+void npuemu_slab_forget(struct npuemu_slab *slab, const struct npuemu *ctx);
+
+static inline bool npuemu_slab_alive(const struct npuemu_slab *slab, const void *obj)
+{
+	size_t off = (size_t)((const u8 *)obj - slab->base);
+
+	return slab->base && off < slab->size * slab->max && off % slab->size == 0 &&
+	       smp_load_acquire(&slab->state[off / slab->size]) == 2;
+}
+
+struct npuemu;
+extern struct npuemu_slab npuemu_bufs, npuemu_mems, npuemu_segs, npuemu_cqs, npuemu_rqs,
+	npuemu_queues;
+
+/* ---- The objects behind the handles --------------------------------------- */
+
+struct npuemu {
+	const struct npuemu_host *host;
+	pid_t pid;
+	u32 refs;
+	int broken;		/* 0, or the errno every call gives from now on */
+	bool observer;
+	u32 devices;
+	char board[64];
+	char machine[32];
+};
+
+struct npuemu_buf {
+	struct npuemu *ctx;
+	u32 device;
+	u32 index;		/* in the owner's tables */
+	u64 bytes;		/* as asked for */
+	u64 room;		/* rounded up */
+	u64 off;		/* in the arena */
+	u8 *ptr;
+	u32 segs;		/* registered; atomic */
+	bool imported;
+	u32 import_index;
+	struct npuemu_share *share;
+	void *host;		/* imported: the peer */
+};
+
+struct npuemu_mem {
+	struct npuemu *ctx;
+	u64 va;
+	u64 bytes;
+};
+
+struct npuemu_seg {
+	struct npuemu *ctx;
+	struct npuemu_buf *buf;
+	u32 index;
+	struct npuemu_seg_info info;
+};
+
+struct npuemu_cq {
+	struct npuemu_jfc jfc;
+	struct npuemu *ctx;
+	u32 ci;			/* the consumer's own */
+	u32 mask;
+	u32 *ci_rec;
+	struct npuemu_queue *only;	/* not shared: the one queue; its own CQ */
+	u32 index;
+	u32 users;		/* queues and RQs attached; atomic */
+	bool shared;
+	bool own;		/* made by and for its queue */
+	u64 ring_off;
+	size_t times_bytes;
+};
+
+struct npuemu_rq {
+	struct npuemu_jfr jfr;
+	struct npuemu *ctx;
+	struct npuemu_sge *ring;
+	u32 pi;
+	u32 *pi_rec;
+	u32 device;
+	u32 index;
+	u32 users;		/* queues that name it; atomic */
+	u64 ring_off;
+	struct npuemu_cq *cq;
+};
+
+struct npuemu_queue {
+	struct npuemu_post_view view;	/* first: post.h */
+	u32 *db;		/* PI, through the library's own mapping */
+	struct npuemu *ctx;
+	u32 cold;		/* the engine does not look at it */
+	u32 index;
+	struct npuemu_jfs jfs __attribute__((aligned(64)));
+	struct npuemu_cq *cq;
+	struct npuemu_rq *rq;
+	u64 ring_off;
+};
+
+/* ---- A host ---------------------------------------------------------------- */
+
+/*
+ * Arguments have been checked by npuemu.c: handles alive and of this process,
+ * sizes, flags, reserved fields.  0 or a negative errno with a message.
+ */
+struct npuemu_host {
+	const char *name;
+	int (*open)(const struct npuemu_open_attr *attr, struct npuemu **out);
+	int (*close)(struct npuemu *ctx);
+	/* cheap: is the board still sound?  sets ctx->broken */
+	int (*check)(struct npuemu *ctx);
+	int (*query)(struct npuemu *ctx, struct npuemu_info *info);
+	int (*device_query)(struct npuemu *ctx, u32 device, struct npuemu_device_info *info);
+	int (*buf_alloc)(struct npuemu *ctx, u32 device, u64 bytes, struct npuemu_buf *buf);
+	int (*buf_free)(struct npuemu_buf *buf);
+	int (*buf_export)(struct npuemu_buf *buf, struct npuemu_handle *handle);
+	int (*buf_import)(struct npuemu *ctx, const struct npuemu_handle *handle,
+			  struct npuemu_buf *buf);
+	int (*mem_register)(struct npuemu_mem *mem);
+	int (*mem_unregister)(struct npuemu_mem *mem);
+	int (*seg_register)(struct npuemu_seg *seg, u64 off, u32 flags);
+	int (*seg_rotate)(struct npuemu_seg *seg, u32 token_value);
+	int (*seg_unregister)(struct npuemu_seg *seg);
+	int (*cq_create)(struct npuemu_cq *cq, u32 depth, bool timed);
+	void (*cq_destroy)(struct npuemu_cq *cq);
+	int (*rq_create)(struct npuemu_rq *rq, const struct npuemu_rq_attr *attr);
+	void (*rq_destroy)(struct npuemu_rq *rq);
+	int (*queue_create)(struct npuemu_queue *q, const struct npuemu_queue_attr *attr);
+	int (*queue_destroy)(struct npuemu_queue *q);
+	int (*queue_modify)(struct npuemu_queue *q, u32 state);
+	int (*queue_map)(struct npuemu_queue *q, struct npuemu_queue_map *map);
+	int (*queue_query)(struct npuemu_queue *q, struct npuemu_queue_stat *stat);
+	int (*doorbell)(struct npuemu_queue *q);
+	/* let the queues behind a CQ (NULL: all) progress in this thread; did any? */
+	bool (*help)(struct npuemu *ctx, struct npuemu_cq *cq);
+	/* the poller made room in a CQ that had run out of it */
+	void (*unstarve)(struct npuemu_cq *cq);
+	int (*wait_cq)(struct npuemu_cq *cq, s64 deadline);
+	int (*wait_word)(struct npuemu *ctx, const volatile u64 *word, u32 cmp, u64 value,
+			 s64 deadline);
+	struct npuemu_queue *(*queue_by_id)(struct npuemu *ctx, u32 id);
+	int (*process_list)(struct npuemu *ctx, struct npuemu_process_info *list, int n);
+	int (*queue_list)(struct npuemu *ctx, u32 slot, struct npuemu_queue_stat *list, int n);
+	int (*fault_inject)(struct npuemu *ctx, const struct npuemu_fault_rec *fault);
+	int (*fault_clear)(struct npuemu *ctx);
+	int (*reap)(struct npuemu *ctx);
+	int (*board_reset)(const char *board);
+};
+
+extern const struct npuemu_host npuemu_user_host;
+
+/* ---- helpers ---------------------------------------------------------------- */
+
+/* An open board of this process that may do work: 0 or a negative errno. */
+int npuemu_check_worker(struct npuemu *ctx, const char *what);
+bool npuemu_compare(u64 word, u32 cmp, u64 value);
+bool npuemu_cq_ready(const struct npuemu_cq *cq);
+const char *npuemu_getenv(const char *name);	/* NULL when unset or empty */
+
+#endif

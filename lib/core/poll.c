@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Polling and waiting.  The consumer's side of a CQ is the caller's: an entry
+ * is valid when its owner bit differs from the parity of the lap; reading one
+ * retires every WQE of its queue up to and with it.
+ */
+#include "core.h"
+
+bool npuemu_compare(u64 word, u32 cmp, u64 value)
+{
+	switch (cmp) {
+	case NPUEMU_CMP_EQ:
+		return word == value;
+	case NPUEMU_CMP_NE:
+		return word != value;
+	case NPUEMU_CMP_GE:
+		return word >= value;
+	case NPUEMU_CMP_GT:
+		return word > value;
+	case NPUEMU_CMP_LE:
+		return word <= value;
+	case NPUEMU_CMP_LT:
+		return word < value;
+	default:
+		return (word & value) != 0;
+	}
+}
+
+static inline const u64 *entry(const struct npuemu_cq *cq)
+{
+	return (const u64 *)&cq->jfc.ring[cq->ci & cq->mask];
+}
+
+static inline bool valid(const struct npuemu_cq *cq, u64 w0)
+{
+	return !!(w0 & NPUEMU_CQE_OWNER) != !!(cq->ci & (cq->mask + 1));
+}
+
+bool npuemu_cq_ready(const struct npuemu_cq *cq)
+{
+	return valid(cq, smp_load_acquire(entry(cq)));
+}
+
+static inline struct npuemu_queue *queue_of(struct npuemu_cq *cq, u32 id)
+{
+	if (likely(cq->only && cq->only->jfs.id == id))
+		return cq->only;
+	return cq->ctx->host->queue_by_id(cq->ctx, id);
+}
+
+static inline void take(struct npuemu_cq *cq, const u64 *e, u64 w0, struct npuemu_wc *wc)
+{
+	u32 dw0 = (u32)w0, dw1 = (u32)(w0 >> 32);
+	u64 w1 = e[1], w2 = e[2], w3 = e[3];
+	struct npuemu_queue *q;
+
+	wc->status = dw0 >> NPUEMU_CQE_STATUS_SHIFT << 8 | (dw0 >> NPUEMU_CQE_SUBSTATUS_SHIFT & 0xff);
+	wc->queue = dw1 >> NPUEMU_CQE_LOCAL_LO_SHIFT | ((u32)w1 & NPUEMU_CQE_LOCAL_HI_MASK) << 16;
+	wc->byte_cnt = (u32)w2;
+	wc->user_data = w2 >> 32 | w3 << 32;
+	wc->opcode = 0;
+	wc->imm = 0;
+	wc->model_ns = cq->jfc.times ? READ_ONCE(cq->jfc.times[cq->ci & cq->mask]) : 0;
+	if (unlikely(dw0 & NPUEMU_CQE_RECV)) {
+		wc->flags = NPUEMU_WC_RECV;
+		wc->wqe = dw1 & NPUEMU_CQE_ENTRY_IDX_MASK;
+		wc->opcode = dw0 >> NPUEMU_CQE_OPCODE_SHIFT & 7;
+		if (wc->opcode == NPUEMU_OP_SEND_IMM) {
+			wc->flags |= NPUEMU_WC_IMM;
+			wc->imm = e[5] >> 32 | e[6] << 32;
+		}
+		wc->rmt_eid.w[0] = (u32)(w3 >> 32);
+		wc->rmt_eid.w[1] = (u32)e[4];
+		wc->rmt_eid.w[2] = (u32)(e[4] >> 32);
+		wc->rmt_eid.w[3] = (u32)e[5];
+		return;
+	}
+	wc->flags = dw0 & NPUEMU_CQE_FD ? NPUEMU_WC_FLUSH_DONE : 0;
+	wc->wqe = dw1 & NPUEMU_CQE_ENTRY_IDX_MASK;
+	memset(&wc->rmt_eid, 0, sizeof(wc->rmt_eid));
+	q = queue_of(cq, wc->queue);
+	if (likely(q && !wc->flags)) {
+		/* the entry has 16 bits of the index; the rest follows from what is out */
+		u32 last = q->view.ci + ((wc->wqe - q->view.ci) & q->view.mask);
+
+		wc->wqe = last;
+		if (likely(last - q->view.ci < q->view.pi - q->view.ci))
+			q->view.ci = last + 1;
+	}
+}
+
+static int poll_some(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		const u64 *e = entry(cq);
+		u64 w0 = smp_load_acquire(e);
+
+		if (!valid(cq, w0))
+			break;
+		take(cq, e, w0, &wc[i]);
+		cq->ci++;
+	}
+	if (i) {
+		smp_store_release(cq->ci_rec, cq->ci & 0xffffff);
+		if (unlikely(READ_ONCE(cq->jfc.starved))) {
+			smp_mb(); /* the index, before the queues look for room again */
+			cq->ctx->host->unstarve(cq);
+		}
+	}
+	return i;
+}
+
+static int check(struct npuemu_cq *cq, const char *what)
+{
+	if (unlikely(!npuemu_slab_alive(&npuemu_cqs, cq)))
+		return npuemu_fail(-EBADF, "%s: not a completion queue, or it was destroyed", what);
+	if (unlikely(READ_ONCE(cq->ctx->broken))) {
+		if (cq->ctx->broken == -EPERM)
+			return npuemu_fail(-EPERM, "%s: the board was opened by process %d; after fork() the child must npuemu_open() again",
+					   what, cq->ctx->pid);
+		return npuemu_fail(-EUCLEAN, "%s: board \"%s\" was reset or is damaged", what,
+				   cq->ctx->board);
+	}
+	return 0;
+}
+
+NPUEMU_API int npuemu_poll(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
+{
+	int err = check(cq, "npuemu_poll"), got;
+
+	if (unlikely(err))
+		return err;
+	if (unlikely(n < 0 || (n && !wc)))
+		return npuemu_fail(-EINVAL, "npuemu_poll: no room given");
+	got = poll_some(cq, wc, n);
+	if (likely(got) || !n || !cq->ctx->host->help(cq->ctx, cq))
+		return got;
+	return poll_some(cq, wc, n);
+}
+
+NPUEMU_API int npuemu_wait(struct npuemu_cq *cq, int64_t deadline_ns)
+{
+	int err = check(cq, "npuemu_wait");
+
+	if (unlikely(err))
+		return err;
+	return npuemu_cq_ready(cq) ? 0 : cq->ctx->host->wait_cq(cq, deadline_ns);
+}
+
+NPUEMU_API int npuemu_wait_word(struct npuemu *ctx, const volatile uint64_t *word,
+				enum npuemu_cmp cmp, uint64_t value, int64_t deadline_ns)
+{
+	int err = npuemu_check_worker(ctx, "npuemu_wait_word");
+
+	if (err)
+		return err;
+	if (!word || (uintptr_t)word & 7 || (u32)cmp > NPUEMU_CMP_AND)
+		return npuemu_fail(-EINVAL, "npuemu_wait_word: NULL or misaligned word, or no such comparison");
+	return ctx->host->wait_word(ctx, word, cmp, value, deadline_ns);
+}

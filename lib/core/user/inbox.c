@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT
+/*
+ * SEND between processes.  The sender puts a message into its own small ring
+ * in the receiver's slot; whoever runs the receiver's inbox matches it with a
+ * receive buffer, copies, completes, and answers in place.  The sender's queue
+ * waits for the answer, for its time-out, or for the receiver's death.
+ */
+#include "user.h"
+
+#define SEND_MAX	(16u << 20)	/* bytes of one message */
+#define RNR_NS		1000000u	/* between two tries */
+
+/* token: 1 + entry, slot of the receiver << 8 */
+static u64 token_of(u32 slot, u32 entry)
+{
+	return (u64)slot << 8 | (entry + 1);
+}
+
+static struct inbox_entry *entry_of(struct user *u, u64 token)
+{
+	return &slot_inbox(u, (u32)(token >> 8), u->slot_index)[(token & 0xff) - 1];
+}
+
+static enum npuemu_step fail(struct npuemu_jfs *q, struct npuemu_wqe *w, u32 status,
+			     const char *why)
+{
+	user_explain(q, "WQE at block %u: SEND: %s", w->first, why);
+	w->status = status;
+	return NPUEMU_STEP_DONE;
+}
+
+/* One of our entries there that is free; ~0: all busy. */
+static u32 entry_take(struct user *u, struct user_peer *p)
+{
+	struct inbox_entry *ring = slot_inbox(u, p->slot, u->slot_index);
+	u32 i;
+
+	for (i = 0; i < INBOX_ENTRIES; i++) {
+		/* given up on earlier, and let go by the receiver meanwhile */
+		if (READ_ONCE(p->inbox_used) >> i & 1)
+			continue;
+		if (npuemu_fetch_or(&p->inbox_used, 1u << i) >> i & 1)
+			continue;
+		if (READ_ONCE(ring[i].state) == ENTRY_FREE)
+			return i;
+		npuemu_fetch_and(&p->inbox_used, ~(1u << i));
+	}
+	return ~0u;
+}
+
+/* The payload: inline up to 208 bytes, else by place in the sender's arenas. */
+static const char *describe(struct user *u, struct npuemu_jfs *q, struct npuemu_wqe *w,
+			    struct inbox_entry *e)
+{
+	struct npuemu_share *share;
+	u32 i;
+
+	e->pieces = 0;
+	e->inline_len = (u32)w->len;
+	if (!w->sge) {
+		memcpy(e->data, (u8 *)w->bb + w->op->control, w->len);
+		return NULL;
+	}
+	if (w->len <= sizeof(e->data)) {
+		u32 at = 0;
+
+		for (i = 0; i < w->nsge; i++) {
+			u8 *p;
+
+			if (!w->sge[i].len)
+				continue;
+			p = npuemu_local_at(q, w, w->sge[i].va, w->sge[i].len, false, &share);
+			if (!p)
+				return "local address is not good";
+			memcpy(e->data + at, p, w->sge[i].len);
+			at += w->sge[i].len;
+		}
+		return NULL;
+	}
+	for (i = 0; i < w->nsge; i++) {
+		const struct npuemu_local *l = &q->local[0];
+
+		if (!w->sge[i].len)
+			continue;
+		if (!npuemu_local_check(q, w, w->sge[i].va, w->sge[i].len, false))
+			return "local address is not good";
+		if (w->sge[i].va - l->va >= l->len)
+			l = &q->local[1];
+		if (!l->arena || l->arena != &u->arena[l->arena->device]->a)
+			return "more than 208 bytes must lie in device memory of this process";
+		e->piece[e->pieces].len = w->sge[i].len;
+		e->piece[e->pieces].device = l->arena->device;
+		e->piece[e->pieces].off = l->off + (w->sge[i].va - l->va);
+		e->pieces++;
+	}
+	return NULL;
+}
+
+static enum npuemu_step post(struct npuemu_jfs *q, struct npuemu_wqe *w)
+{
+	const struct npuemu_sqe *s = (const void *)w->bb;
+	struct user *u = q->chip->host;
+	struct user_peer *p;
+	struct inbox_entry *e;
+	const char *why;
+	u32 i;
+
+	if (w->len > SEND_MAX)
+		return fail(q, w, NPUEMU_ST_LOC_LEN, "message longer than 16 MiB");
+	p = (struct user_peer *)(uintptr_t)peer_find(q->chip, &w->bb[2]);
+	if (!p)
+		return fail(q, w, NPUEMU_ST_ACK_TIMEOUT, "nobody answers at this endpoint");
+	i = entry_take(u, p);
+	if (i == ~0u)
+		return NPUEMU_STEP_WAIT;
+	if (!READ_ONCE(p->inbox_backed)) {
+		if (board_back(u, p->slot, OFF_INBOX + u->slot_index * INBOX_ENTRIES * sizeof(*e),
+			       INBOX_ENTRIES * sizeof(*e))) {
+			npuemu_fetch_and(&p->inbox_used, ~(1u << i));
+			return fail(q, w, NPUEMU_ST_LOC_ACCESS, "/dev/shm is full");
+		}
+		WRITE_ONCE(p->inbox_backed, 1);
+	}
+	e = &slot_inbox(u, p->slot, u->slot_index)[i];
+	why = describe(u, q, w, e);
+	if (why) {
+		npuemu_fetch_and(&p->inbox_used, ~(1u << i));
+		return fail(q, w, NPUEMU_ST_LOC_ACCESS, why);
+	}
+	e->target = s->dw3 & NPUEMU_SQE_RMT_ID_MASK;
+	e->jetty = (s->dw0 & NPUEMU_SQE_RMT_TYPE_MASK) >> NPUEMU_SQE_RMT_TYPE_SHIFT;
+	e->opcode = s->dw1 >> NPUEMU_SQE_OPCODE_SHIFT & 0xff;
+	e->rmt_idx = q->id;
+	e->eid[0] = NPUEMU_EID_MAGIC;
+	e->eid[1] = u->chip.board_id;
+	e->eid[2] = q->device;
+	e->eid[3] = NPUEMU_EID3(u->slot_index, LIFE_GEN(u->life), q->device);
+	e->imm = e->opcode == NPUEMU_OP_SEND_IMM ? s->rmt_addr : 0;
+	e->sender_life = u->life;
+	w->token = token_of(p->slot, i);
+	if (!w->retries)
+		w->deadline = (u64)npuemu_now_ns() + q->ack_timeout_ns;
+	smp_store_release(&e->state, ENTRY_POSTED);
+	npuemu_fetch_or(&slot_head(u, p->slot)->inbox[u->slot_index / 64],
+			1ull << (u->slot_index % 64));
+	if (p->slot == u->slot_index)
+		inbox_run(u);
+	else
+		bell_ring_engine(slot_head(u, p->slot));
+	return NPUEMU_STEP_WAIT;
+}
+
+static void let_go(struct user *u, struct npuemu_wqe *w)
+{
+	struct user_peer *p = smp_load_acquire(&u->peers[w->token >> 8]);
+
+	if (p && READ_ONCE(entry_of(u, w->token)->state) == ENTRY_FREE)
+		npuemu_fetch_and(&p->inbox_used, ~(1u << ((w->token & 0xff) - 1)));
+	w->token = 0;
+}
+
+void inbox_send_cancel(struct npuemu_jfs *q, struct npuemu_wqe *w)
+{
+	struct user *u = q->chip->host;
+	struct inbox_entry *e = entry_of(u, w->token);
+
+	if (npuemu_cas(&e->state, ENTRY_POSTED, ENTRY_FREE) ||
+	    npuemu_cas(&e->state, ENTRY_DONE, ENTRY_FREE)) {
+		let_go(u, w);
+		return;
+	}
+	/* taken: the receiver lets go of it; the entry stays out of use until then */
+	npuemu_cas(&e->state, ENTRY_TAKEN, ENTRY_CANCELLED);
+	let_go(u, w);
+}
+
+static enum npuemu_step answered(struct npuemu_jfs *q, struct npuemu_wqe *w, u32 status)
+{
+	struct user *u = q->chip->host;
+
+	WRITE_ONCE(entry_of(u, w->token)->state, ENTRY_FREE);
+	let_go(u, w);
+	if (status != NPUEMU_ST_RNR_RETRY_CNT_EXC) {
+		if (status)
+			return fail(q, w, status, "refused by the receiver");
+		w->done = w->len;
+		return NPUEMU_STEP_DONE;
+	}
+	WRITE_ONCE(q->cnt->rnr, q->cnt->rnr + 1);
+	if (q->rnr_retry != 7 && w->retries >= q->rnr_retry)
+		return fail(q, w, status, "the receiver has no receive buffer posted");
+	w->retries++;
+	w->retry_at = (u64)npuemu_now_ns() + RNR_NS;
+	return NPUEMU_STEP_WAIT;
+}
+
+enum npuemu_step inbox_send(struct npuemu_jfs *q, struct npuemu_wqe *w)
+{
+	struct user *u = q->chip->host;
+	struct inbox_entry *e;
+	u32 slot;
+
+	if (!w->token) {
+		enum npuemu_step step;
+
+		if (w->retry_at && (u64)npuemu_now_ns() < w->retry_at)
+			return NPUEMU_STEP_WAIT;
+		step = post(q, w);
+		if (step != NPUEMU_STEP_WAIT || !w->token)
+			return step;
+	}
+	e = entry_of(u, w->token);
+	slot = (u32)(w->token >> 8);
+	if (smp_load_acquire(&e->state) == ENTRY_DONE)
+		return answered(q, w, e->status);
+	if (!u->peers[slot] || READ_ONCE(slot_head(u, slot)->life) != u->peers[slot]->life) {
+		w->token = 0;
+		return fail(q, w, NPUEMU_ST_ACK_TIMEOUT, "the receiver has died");
+	}
+	if ((u64)npuemu_now_ns() > w->deadline) {
+		inbox_send_cancel(q, w);
+		return fail(q, w, NPUEMU_ST_ACK_TIMEOUT, "no answer within the queue's ack_timeout_ms");
+	}
+	return NPUEMU_STEP_WAIT;
+}
+
+/* ---- The receiver ----------------------------------------------------------------- */
+
+void inbox_init(struct user *u)
+{
+	struct slot_queue *s = &slot_queues(u, u->slot_index)[0];
+	struct npuemu_jfs *j = &u->inbox;
+
+	j->chip = &u->chip;
+	j->owner = &s->owner;
+	j->cnt = &s->cnt;
+	j->cause = s->cause;
+	j->epoch = READ_ONCE(u->chip.epoch);
+	npuemu_places_drop(j);
+	if (!u->slot->queues_hi)
+		WRITE_ONCE(u->slot->queues_hi, 1);
+}
+
+static struct npuemu_jfr *target_of(struct user *u, const struct inbox_entry *e)
+{
+	u32 i = e->target & (SLOT_QUEUES - 1);
+
+	if (e->jetty) {
+		struct npuemu_queue *q = u->queues[i];
+
+		if (!q || q->jfs.id != e->target || !q->rq)
+			return NULL;
+		return &q->rq->jfr;
+	}
+	if (!u->rqs[i] || u->rqs[i]->jfr.id != e->target)
+		return NULL;
+	return &u->rqs[i]->jfr;
+}
+
+/* Pointers to the sender's bytes; false if what it says cannot be. */
+static bool gather(struct user *u, u32 from, const struct inbox_entry *e,
+		   struct npuemu_message *m)
+{
+	struct user_peer *p;
+	u32 i;
+
+	if (!e->pieces) {
+		m->pieces = e->inline_len ? 1 : 0;
+		m->piece[0] = e->data;
+		m->piece_len[0] = e->inline_len;
+		return e->inline_len <= sizeof(e->data);
+	}
+	p = peer_by_life(u, from, e->sender_life);
+	if (!p || e->pieces > NPUEMU_MAX_SGE)
+		return false;
+	m->pieces = e->pieces;
+	for (i = 0; i < e->pieces; i++) {
+		const struct npuemu_arena *a = peer_arena(&u->chip, &p->p, e->piece[i].device);
+		u64 off = e->piece[i].off, len = e->piece[i].len;
+
+		if (!a || len > a->bytes || off > a->bytes - len ||
+		    arena_back(&u->chip, a, off, len, off, off + len))
+			return false;
+		m->piece[i] = a->base + off;
+		m->piece_len[i] = (u32)len;
+	}
+	return true;
+}
+
+static struct npuemu_jfc *deliver(struct user *u, u32 from, struct inbox_entry *shared)
+{
+	struct inbox_entry e = *shared;	/* copied once, then checked, then used */
+	struct npuemu_message m = { .pieces = 0 };
+	struct npuemu_jfr *r = target_of(u, &e);
+	u32 status = NPUEMU_ST_REM_ACCESS_ABORT;
+
+	if (r && gather(u, from, &e, &m)) {
+		m.done.opcode = e.opcode;
+		m.done.rmt_idx = e.rmt_idx;
+		memcpy(m.done.rmt_eid, e.eid, sizeof(e.eid));
+		m.done.imm = e.imm;
+		status = npuemu_jfr_deliver(r, &u->inbox, &m);
+	}
+	WRITE_ONCE(shared->status, status);
+	return r && status != NPUEMU_ST_RNR_RETRY_CNT_EXC ? r->jfc : NULL;
+}
+
+static void from_sender(struct user *u, u32 from)
+{
+	struct inbox_entry *ring = slot_inbox(u, u->slot_index, from);
+	struct slot_head *s = slot_head(u, from);
+	u32 i;
+
+	for (i = 0; i < INBOX_ENTRIES; i++) {
+		struct npuemu_jfc *jfc = NULL;
+
+		if (READ_ONCE(ring[i].state) != ENTRY_POSTED ||
+		    !npuemu_cas(&ring[i].state, ENTRY_POSTED, ENTRY_TAKEN))
+			continue;
+		if (READ_ONCE(s->life) == ring[i].sender_life)
+			jfc = deliver(u, from, &ring[i]);
+		if (!npuemu_cas(&ring[i].state, ENTRY_TAKEN, ENTRY_DONE))
+			WRITE_ONCE(ring[i].state, ENTRY_FREE);
+		if (jfc && READ_ONCE(jfc->waiters))
+			bell_ring(u->slot);
+		if (from != u->slot_index) {
+			bell_ring_engine(s);
+			bell_ring(s);
+		}
+	}
+}
+
+bool inbox_run(struct user *u)
+{
+	struct slot_head *h = u->slot;
+	struct npuemu_jfs *j = &u->inbox;
+	bool any = false;
+	u32 i, epoch;
+
+	for (i = 0; i < ARRAY_SIZE(h->inbox); i++)
+		any |= READ_ONCE(h->inbox[i]) != 0;
+	if (likely(!any) || !npuemu_owner_try(j->owner))
+		return false;
+	epoch = smp_load_acquire(&u->chip.epoch);
+	if (j->epoch != epoch) {
+		npuemu_places_drop(j);
+		j->epoch = epoch;
+	}
+	for (i = 0; i < NPUEMU_MAX_SLOTS; i++) {
+		u64 bit = 1ull << (i % 64);
+
+		if (!(READ_ONCE(h->inbox[i / 64]) & bit))
+			continue;
+		npuemu_fetch_and(&h->inbox[i / 64], ~bit);
+		from_sender(u, i);
+	}
+	/* what was written into buffers wakes whoever waits there */
+	j->jfc = NULL;
+	j->completed = false;
+	npuemu_jfs_release(j);
+	return any;
+}

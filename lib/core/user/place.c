@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What addresses mean: regions of this process, segments it offers; and the
+ * grace period after which nobody uses what was taken away.
+ *
+ * Readers are queue owners and never block.  A writer replaces the table, moves
+ * the epoch, and waits until each owner word was seen free or has moved on: a
+ * turn is short (64 KiB) and starts with a look at the epoch.  This is RCU with
+ * the ownership that exists anyway as its read side; it also works across
+ * processes, which no library's does.
+ */
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include "user.h"
+
+/* ---- Grace periods ---------------------------------------------------------- */
+
+static int wait_owner(struct user *u, u32 slot, u64 life, u32 *owner, u32 seen, s64 deadline)
+{
+	u32 n;
+
+	for (n = 0; READ_ONCE(*owner) == seen; n++) {
+		if (n < 64) {
+			sched_yield();
+			continue;
+		}
+		usleep(50);
+		if (n % 2000 == 0 && slot != u->slot_index && !slot_alive(u, slot, life))
+			return 0;
+		if (npuemu_now_ns() > deadline)
+			return npuemu_fail(-ETIMEDOUT, "process %u (slot %u) has been in one turn of a queue for 10 s (stopped?)",
+					   LIFE_PID(life), slot);
+	}
+	return 0;
+}
+
+static int quiesce_slot(struct user *u, u32 slot, s64 deadline)
+{
+	struct slot_head *h = slot_head(u, slot);
+	struct slot_queue *q = slot_queues(u, slot);
+	u64 life = READ_ONCE(h->life);
+	u32 i, hi = READ_ONCE(h->queues_hi);
+	int err;
+
+	if (LIFE_STATE(life) != SLOT_LIVE && slot != u->slot_index)
+		return 0;
+	for (i = 0; i < hi && i < SLOT_QUEUES; i++) {
+		u32 v = READ_ONCE(q[i].owner);
+
+		if (!(v & 1))
+			continue;
+		err = wait_owner(u, slot, life, &q[i].owner, v, deadline);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int quiesce_own(struct user *u)
+{
+	smp_mb(); /* what was taken away, before the owner words */
+	return quiesce_slot(u, u->slot_index, npuemu_now_ns() + GRACE_NS);
+}
+
+int quiesce_all(struct user *u)
+{
+	s64 deadline = npuemu_now_ns() + GRACE_NS;
+	u32 s;
+	int err, first = 0;
+
+	smp_mb(); /* likewise */
+	for (s = 0; s < NPUEMU_MAX_SLOTS; s++) {
+		err = quiesce_slot(u, s, deadline);
+		if (err && !first)
+			first = err;
+	}
+	return first;
+}
+
+/* ---- Regions ------------------------------------------------------------------ */
+
+/* The region that holds va, or the place where it would be. */
+static u32 region_search(const struct regions *t, u64 va)
+{
+	u32 lo = 0, hi = t ? t->n : 0;
+
+	while (lo < hi) {
+		u32 mid = (lo + hi) / 2;
+
+		if (t->r[mid].va + t->r[mid].len <= va)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static int regions_replace(struct user *u, struct regions *t)
+{
+	struct regions *old = u->regions;
+	int err;
+
+	smp_store_release(&u->regions, t);
+	npuemu_fetch_add(&u->chip.epoch, 1);
+	err = quiesce_own(u);
+	if (!err)
+		free(old);
+	return err;
+}
+
+int region_add(struct user *u, u64 va, u64 len, struct user_arena *arena, bool readonly)
+{
+	struct regions *old = u->regions, *t;
+	u32 n = old ? old->n : 0, at = region_search(old, va);
+
+	if (at < n && old->r[at].va < va + len)
+		return npuemu_fail(-EEXIST, "[%#" PRIx64 ", +%" PRIu64 ") overlaps %s at %#" PRIx64,
+				   va, len, old->r[at].arena ? "device memory" : "memory registered already",
+				   old->r[at].va);
+	t = malloc(sizeof(*t) + (n + 1) * sizeof(t->r[0]));
+	if (!t)
+		return npuemu_fail(-ENOMEM, "out of memory");
+	t->n = n + 1;
+	if (old) {
+		memcpy(t->r, old->r, at * sizeof(t->r[0]));
+		memcpy(t->r + at + 1, old->r + at, (n - at) * sizeof(t->r[0]));
+	}
+	t->r[at] = (struct region){ .va = va, .len = len, .arena = arena, .readonly = readonly };
+	regions_replace(u, t);
+	return 0;
+}
+
+int region_remove(struct user *u, u64 va)
+{
+	struct regions *old = u->regions, *t;
+	u32 at = region_search(old, va);
+
+	if (!old || at == old->n || old->r[at].va != va)
+		return 0;
+	t = malloc(sizeof(*t) + old->n * sizeof(t->r[0]));
+	if (!t)
+		return npuemu_fail(-ENOMEM, "out of memory");
+	t->n = old->n - 1;
+	memcpy(t->r, old->r, at * sizeof(t->r[0]));
+	memcpy(t->r + at, old->r + at + 1, (t->n - at) * sizeof(t->r[0]));
+	return regions_replace(u, t);
+}
+
+static const struct region *region_of(struct user *u, u64 va)
+{
+	const struct regions *t = smp_load_acquire(&u->regions);
+	u32 at = region_search(t, va);
+
+	return t && at < t->n && va >= t->r[at].va ? &t->r[at] : NULL;
+}
+
+static struct npuemu_buf *buffer_in(const struct region *r, u64 va, u64 len)
+{
+	u32 page = READ_ONCE(r->arena->pagemap[(va - r->va) / PAGE]);
+	struct npuemu_buf *b;
+	u64 in;
+
+	if (!page)
+		return NULL;
+	b = (void *)(npuemu_bufs.base + (size_t)(page - 1) * npuemu_bufs.size);
+	in = va - r->va - b->off;
+	return in < b->bytes && len <= b->bytes - in ? b : NULL;
+}
+
+struct npuemu_buf *place_buffer(struct user *u, u64 va, u64 len)
+{
+	const struct region *r = region_of(u, va);
+
+	return r && r->arena ? buffer_in(r, va, len) : NULL;
+}
+
+int place_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *out)
+{
+	struct user *u = chip->host;
+	const struct region *r = region_of(u, va);
+	const struct npuemu_buf *b;
+
+	if (!r)
+		return -EFAULT;
+	out->readonly = r->readonly;
+	if (!r->arena) {
+		if (len > r->len - (va - r->va))
+			return -EFAULT;
+		out->va = r->va;
+		out->len = r->len;
+		out->ptr = (u8 *)(uintptr_t)r->va;
+		return 0;
+	}
+	b = buffer_in(r, va, len);
+	if (!b)
+		return -EFAULT;
+	out->va = r->va + b->off;
+	out->len = b->bytes;
+	out->ptr = b->ptr;
+	out->arena = &r->arena->a;
+	out->off = b->off;
+	out->share = b->share;
+	return 0;
+}
+
+/* Is all of it mapped, and writable?  -1: unknown (no /proc). */
+static int mapping_check(u64 va, u64 len, bool *readonly)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	u64 at = va, lo, hi;
+	char line[512], perm[8];
+
+	*readonly = false;
+	if (!f)
+		return -1;
+	while (at < va + len && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &lo, &hi, perm) != 3 || hi <= at)
+			continue;
+		if (lo > at || perm[0] != 'r')
+			break;
+		if (perm[1] != 'w')
+			*readonly = true;
+		at = hi;
+	}
+	fclose(f);
+	return at >= va + len;
+}
+
+int user_mem_register(struct npuemu_mem *mem)
+{
+	struct user *u = user_of(mem->ctx);
+	bool readonly;
+	int err;
+
+	if (!mapping_check(mem->va, mem->bytes, &readonly))
+		return npuemu_fail(-EFAULT, "[%#" PRIx64 ", +%" PRIu64 ") is not all mapped and readable",
+				   mem->va, mem->bytes);
+	pthread_mutex_lock(&u->lock);
+	err = region_add(u, mem->va, mem->bytes, NULL, readonly);
+	pthread_mutex_unlock(&u->lock);
+	return err;
+}
+
+int user_mem_unregister(struct npuemu_mem *mem)
+{
+	struct user *u = user_of(mem->ctx);
+	int err;
+
+	pthread_mutex_lock(&u->lock);
+	err = region_remove(u, mem->va);
+	pthread_mutex_unlock(&u->lock);
+	return err;
+}
+
+/* ---- Segments ------------------------------------------------------------------- */
+
+static u32 random_token(void)
+{
+	u32 v = 0;
+
+	while (!v)
+		if (getrandom(&v, sizeof(v), 0) != sizeof(v))
+			v = (u32)npuemu_now_ns();
+	return v;
+}
+
+static int seg_index(struct user *u)
+{
+	u32 i;
+
+	for (i = 0; i < u->slot->segs_hi; i++)
+		if (!slot_segs(u, u->slot_index)[i].seq && u->seg_gen[i] != 0xff)
+			return (int)i;
+	/* generations used up: the oldest ids come round again */
+	for (i = 0; i < u->slot->segs_hi && u->slot->segs_hi == SLOT_SEGS; i++)
+		if (!slot_segs(u, u->slot_index)[i].seq)
+			return (int)i;
+	if (u->slot->segs_hi == SLOT_SEGS)
+		return npuemu_fail(-ENOSPC, "this process offers %u segments, the most it can", SLOT_SEGS);
+	i = u->slot->segs_hi;
+	if (board_back(u, u->slot_index, OFF_SEGS + i * sizeof(struct npuemu_seg_rec),
+		       sizeof(struct npuemu_seg_rec)))
+		return -ENOSPC;
+	WRITE_ONCE(u->slot->segs_hi, i + 1);
+	return (int)i;
+}
+
+/* The even value after the last one this index had, never 0. */
+static u32 next_seq(struct user *u, u32 i)
+{
+	u->seg_seq[i] += 2;
+	if (!u->seg_seq[i])
+		u->seg_seq[i] = 2;
+	return u->seg_seq[i];
+}
+
+int user_seg_register(struct npuemu_seg *seg, u64 off, u32 flags)
+{
+	struct user *u = user_of(seg->ctx);
+	struct npuemu_buf *buf = seg->buf;
+	struct npuemu_seg_rec *r;
+	int i;
+
+	pthread_mutex_lock(&u->lock);
+	i = seg_index(u);
+	if (i < 0) {
+		pthread_mutex_unlock(&u->lock);
+		return i;
+	}
+	seg->index = (u32)i;
+	u->seg_gen[i]++;
+	seg->info.token_id = (u32)u->seg_gen[i] << 12 | (u32)i;
+	if (!seg->info.token_value)
+		seg->info.token_value = random_token();
+	seg->info.eid.w[0] = NPUEMU_EID_MAGIC;
+	seg->info.eid.w[1] = u->chip.board_id;
+	seg->info.eid.w[2] = buf->device;
+	seg->info.eid.w[3] = NPUEMU_EID3(u->slot_index, LIFE_GEN(u->life), buf->device);
+	r = &slot_segs(u, u->slot_index)[i];
+	r->token_id = seg->info.token_id;
+	r->token_value = seg->info.token_value;
+	r->access = seg->info.access | (flags & NPUEMU_SEG_NO_TOKEN ? NPUEMU_SEGREC_NO_TOKEN : 0);
+	r->va = seg->info.va;
+	r->len = seg->info.bytes;
+	r->off = buf->off + off;
+	r->device = buf->device;
+	r->buf = buf->index;
+	smp_store_release(&r->seq, next_seq(u, (u32)i));
+	pthread_mutex_unlock(&u->lock);
+	return 0;
+}
+
+int user_seg_rotate(struct npuemu_seg *seg, u32 token_value)
+{
+	struct user *u = user_of(seg->ctx);
+	struct npuemu_seg_rec *r = &slot_segs(u, u->slot_index)[seg->index];
+
+	pthread_mutex_lock(&u->lock);
+	smp_store_release(&r->seq, u->seg_seq[seg->index] + 1);
+	smp_mb(); /* odd before the change */
+	WRITE_ONCE(r->token_value, token_value ? token_value : random_token());
+	seg->info.token_value = r->token_value;
+	smp_store_release(&r->seq, next_seq(u, seg->index));
+	pthread_mutex_unlock(&u->lock);
+	return 0;
+}
+
+int user_seg_unregister(struct npuemu_seg *seg)
+{
+	struct user *u = user_of(seg->ctx);
+	struct npuemu_seg_rec *r = &slot_segs(u, u->slot_index)[seg->index];
+
+	pthread_mutex_lock(&u->lock);
+	WRITE_ONCE(r->seq, 0);
+	pthread_mutex_unlock(&u->lock);
+	/* an engine that saw the record good is in a turn now: wait those out */
+	return quiesce_all(u);
+}

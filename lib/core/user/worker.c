@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Who runs the queues: the engine thread, and threads that help.
+ *
+ * A hot queue is one the engine looks at.  With helping, a post is executed in
+ * the caller at once and the queue stays cold unless something is left; the
+ * engine naps in short steps while the process posts, and sleeps soundly
+ * otherwise.  Without helping (NPUEMU_ASYNC=1, chaos) a doorbell heats a cold
+ * queue and the engine spins on hot ones for a while before it parks them.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "user.h"
+
+#define NAP_NS		100000ll	/* 100 us */
+#define RECENT_NS	10000000ll	/* naps go on for 10 ms after a post */
+#define LAZY_NS		10000000ll	/* the longest nap with something waiting */
+
+/* Owner only: let others see where the queue stands. */
+void queue_publish(struct npuemu_queue *q)
+{
+	struct slot_queue *s = &slot_queues(user_of(q->ctx), user_of(q->ctx)->slot_index)[q->index];
+
+	WRITE_ONCE(s->pi, q->jfs.pi);
+	WRITE_ONCE(s->ci, q->jfs.ci);
+	WRITE_ONCE(s->pi_raw, q->jfs.pi_raw);
+	WRITE_ONCE(s->todo, q->jfs.busy || q->jfs.pi != q->jfs.ci || q->jfs.flush_done_due ||
+		   (q->jfs.win && q->jfs.win->count));
+	if (unlikely(s->state != q->jfs.state || s->last_status != q->jfs.last_status)) {
+		WRITE_ONCE(s->state, q->jfs.state);
+		WRITE_ONCE(s->last_status, q->jfs.last_status);
+	}
+}
+
+void queue_heat(struct user *u, struct npuemu_queue *q)
+{
+	u32 i = q->index, sleep;
+
+	WRITE_ONCE(q->cold, 0);
+	npuemu_fetch_or(&u->hot[i / 64], 1ull << (i % 64));
+	sleep = READ_ONCE(u->slot->esleep);
+	/* a nap ends soon enough by itself when this thread can help instead */
+	if (sleep == ENGINE_SLEEPS || (sleep == ENGINE_NAPS && u->async))
+		bell_ring_engine(u->slot);
+}
+
+/* Run the owned queue for one turn; did it get anywhere, is there more? */
+static bool run(struct user *u, struct npuemu_queue *q, bool helper)
+{
+	struct npuemu_jfs *j = &q->jfs;
+	u32 ci = j->ci, i = q->index;
+	bool waiting = false, more = npuemu_jfs_turn(j, helper, &waiting);
+	bool moved = j->ci != ci || j->completed || j->turn_bytes != NPUEMU_TURN_BYTES;
+
+	if (unlikely(waiting))
+		npuemu_fetch_or(&u->waiting[i / 64], 1ull << (i % 64));
+	queue_publish(q);
+	npuemu_jfs_release(j);
+	if (unlikely(waiting)) {
+		if (!(READ_ONCE(u->hot[i / 64]) >> (i % 64) & 1))
+			queue_heat(u, q);
+		return moved;
+	}
+	return more || moved;
+}
+
+bool queue_turn(struct user *u, u32 index, bool helper)
+{
+	u32 *owner = &slot_queues(u, u->slot_index)[index].owner;
+	struct npuemu_queue *q;
+
+	if (!npuemu_owner_try(owner))
+		return false;
+	/* looked up only now: who destroys a queue owns it, too */
+	q = u->queues[index];
+	if (q)
+		return run(u, q, helper);
+	npuemu_owner_put(owner);
+	return false;
+}
+
+int queue_own(struct npuemu_queue *q)
+{
+	s64 deadline = 0;
+	u32 n;
+
+	for (n = 0; !npuemu_owner_try(q->jfs.owner); n++) {
+		if (n < 64)
+			sched_yield();
+		else
+			usleep(50);
+		if (n == 64)
+			deadline = npuemu_now_ns() + GRACE_NS;
+		if (n > 64 && npuemu_now_ns() > deadline)
+			return npuemu_fail(-ETIMEDOUT, "queue %u has been in one turn for 10 s (a stopped thread? a damaged board?)",
+					   q->jfs.id);
+	}
+	return 0;
+}
+
+int user_doorbell(struct npuemu_queue *q)
+{
+	struct user *u = user_of(q->ctx);
+	struct npuemu_jfs *j = &q->jfs;
+
+	if (!READ_ONCE(u->posted))
+		WRITE_ONCE(u->posted, 1);
+	smp_store_release(q->db, q->view.pi);
+	if (likely(!u->async)) {
+		if (likely(npuemu_owner_try(j->owner))) {
+			bool waiting = false, more = npuemu_jfs_turn(j, true, &waiting);
+
+			queue_publish(q);
+			npuemu_jfs_release(j);
+			if (likely(!more && !waiting && !npuemu_jfs_has_news(j)))
+				return 0;
+			if (waiting)
+				npuemu_fetch_or(&u->waiting[q->index / 64], 1ull << (q->index % 64));
+		}
+		queue_heat(u, q);
+		return 0;
+	}
+	smp_mb(); /* the index, before the look at who watches it; see cool() */
+	if (READ_ONCE(q->cold))
+		queue_heat(u, q);
+	return 0;
+}
+
+bool user_help(struct npuemu *ctx, struct npuemu_cq *cq)
+{
+	struct user *u = user_of(ctx);
+	bool any = false;
+	u32 i;
+
+	if (u->async)
+		return false;
+	if (cq && cq->only) {
+		if (!npuemu_jfs_has_news(&cq->only->jfs) && !READ_ONCE(cq->only->jfs.busy) &&
+		    !READ_ONCE(cq->only->jfs.flush_done_due))
+			return false;
+		return queue_turn(u, cq->only->index, true);
+	}
+	any = inbox_run(u);
+	for (i = 0; i < ARRAY_SIZE(u->hot); i++) {
+		u64 mask = READ_ONCE(u->hot[i]);
+
+		for (; mask; mask &= mask - 1)
+			any |= queue_turn(u, i * 64 + (u32)__builtin_ctzll(mask), true);
+	}
+	return any;
+}
+
+/* The poller made room in a CQ that had run out of it. */
+void user_unstarve(struct npuemu_cq *cq)
+{
+	struct user *u = user_of(cq->ctx);
+	u32 i;
+
+	WRITE_ONCE(cq->jfc.starved, 0);
+	for (i = 1; i < u->slot->queues_hi && i < SLOT_QUEUES; i++)
+		if (u->queues[i] && u->queues[i]->cq == cq)
+			queue_heat(u, u->queues[i]);
+}
+
+/* ---- The engine thread ----------------------------------------------------------- */
+
+/* Worth a turn?  Without owning it, so by what its last owner published. */
+static bool maybe_news(struct user *u, u32 k)
+{
+	const struct slot_queue *s = &slot_queues(u, u->slot_index)[k];
+
+	return *(volatile u32 *)(u->db_alias + (size_t)k * NPUEMU_DB_PAGE_SIZE + NPUEMU_DB_PI) !=
+	       READ_ONCE(s->pi_raw) || READ_ONCE(s->todo) || READ_ONCE(u->raw[k / 64]) >> (k % 64) & 1;
+}
+
+/* One round over the hot queues: did any get anywhere? */
+static bool round_hot(struct user *u)
+{
+	bool any = false;
+	u32 i, words = READ_ONCE(u->slot->queues_hi) / 64 + 1;
+
+	for (i = 0; i < words && i < SLOT_QUEUES / 64; i++) {
+		u64 mask = READ_ONCE(u->hot[i]);
+
+		if (likely(!mask))
+			continue;
+		for (; mask; mask &= mask - 1) {
+			u32 k = i * 64 + (u32)__builtin_ctzll(mask);
+
+			if (maybe_news(u, k))
+				any |= queue_turn(u, k, false);
+		}
+	}
+	return any;
+}
+
+/* Stop looking at a queue.  Pairs with the fence in user_doorbell(). */
+static void cool(struct user *u, u32 k)
+{
+	struct npuemu_queue *q;
+	u32 *owner = &slot_queues(u, u->slot_index)[k].owner;
+	u64 bit = 1ull << (k % 64);
+
+	npuemu_fetch_and(&u->hot[k / 64], ~bit);
+	npuemu_fetch_and(&u->waiting[k / 64], ~bit);
+	if (!npuemu_owner_try(owner)) {
+		npuemu_fetch_or(&u->hot[k / 64], bit);
+		return;
+	}
+	q = u->queues[k];
+	if (q) {
+		xchg(&q->cold, 1);
+		if (q->jfs.raw)
+			doorbell_protect(u, k, true);
+		/* only now, with every way to store closed or heard: anything new? */
+		if (npuemu_jfs_has_news(&q->jfs)) {
+			WRITE_ONCE(q->cold, 0);
+			npuemu_fetch_or(&u->hot[k / 64], bit);
+		}
+	}
+	npuemu_owner_put(owner);
+}
+
+static bool any_hot(struct user *u)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(u->hot); i++)
+		if (READ_ONCE(u->hot[i]))
+			return true;
+	return false;
+}
+
+/* Cool what does not wait for something; how many stay hot? */
+static bool cool_all(struct user *u)
+{
+	bool left = false;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(u->hot); i++) {
+		u64 mask = READ_ONCE(u->hot[i]), waiting = READ_ONCE(u->waiting[i]);
+
+		for (; mask; mask &= mask - 1) {
+			u32 k = i * 64 + (u32)__builtin_ctzll(mask);
+
+			if (waiting >> (k % 64) & 1)
+				left = true;
+			else
+				cool(u, k);
+		}
+		/* set again by the next turn that still waits */
+		npuemu_fetch_and(&u->waiting[i], ~waiting);
+	}
+	return left;
+}
+
+/* Without userfaultfd: has a raw doorbell moved while nobody looked? */
+static bool raw_news(struct user *u)
+{
+	bool any = false;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(u->raw); i++) {
+		u64 mask = READ_ONCE(u->raw[i]) & ~READ_ONCE(u->hot[i]);
+
+		for (; mask; mask &= mask - 1) {
+			u32 k = i * 64 + (u32)__builtin_ctzll(mask);
+			u32 *owner = &slot_queues(u, u->slot_index)[k].owner;
+			struct npuemu_queue *q;
+
+			if (!npuemu_owner_try(owner))
+				continue;
+			q = u->queues[k];
+			if (q && npuemu_jfs_has_news(&q->jfs)) {
+				WRITE_ONCE(q->cold, 0);
+				npuemu_fetch_or(&u->hot[i], 1ull << (k % 64));
+				any = true;
+			}
+			npuemu_owner_put(owner);
+		}
+	}
+	return any;
+}
+
+static bool any_raw(struct user *u)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(u->raw); i++)
+		if (READ_ONCE(u->raw[i]))
+			return true;
+	return false;
+}
+
+static bool inbox_news(struct user *u)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(u->slot->inbox); i++)
+		if (READ_ONCE(u->slot->inbox[i]))
+			return true;
+	return false;
+}
+
+static void nap(struct user *u, u32 kind, s64 ns)
+{
+	u32 seen = READ_ONCE(u->slot->ebell);
+
+	xchg(&u->slot->esleep, kind);
+	/* after the fence: whoever came before it sees us asleep, or we see its work */
+	if (!READ_ONCE(u->stop) && !inbox_news(u) &&
+	    (kind != ENGINE_SLEEPS || ns != INT64_MAX || !any_hot(u)))
+		futex_wait(&u->slot->ebell, seen, ns);
+	WRITE_ONCE(u->slot->esleep, ENGINE_AWAKE);
+}
+
+struct pace {
+	s64 idle_since;		/* 0: not idle */
+	s64 last_post;
+	s64 backoff;
+	u32 spins;		/* since the clock was last read */
+};
+
+/* Nothing to do just now: spin, nap, or park and sleep. */
+static void rest(struct user *u, struct pace *p)
+{
+	s64 now;
+	bool waits;
+
+	if (p->spins++ % 32) {
+		npuemu_relax();
+		return;
+	}
+	now = npuemu_now_ns();
+	if (!p->idle_since)
+		p->idle_since = now;
+	if (READ_ONCE(u->posted)) {
+		WRITE_ONCE(u->posted, 0);
+		p->last_post = now;
+	}
+	if ((u->async || any_raw(u)) && any_hot(u) && now - p->idle_since < u->poll_ns) {
+		npuemu_relax();
+		return;
+	}
+	p->spins = 0;
+	if (!u->async && now - p->last_post < RECENT_NS) {
+		nap(u, ENGINE_NAPS, NAP_NS);
+		return;
+	}
+	waits = cool_all(u);
+	if (any_hot(u) && !waits)
+		return;
+	p->backoff = p->backoff ? p->backoff * 2 : NAP_NS;
+	if (p->backoff > LAZY_NS)
+		p->backoff = LAZY_NS;
+	if (!waits && !(u->uffd < 0 && any_raw(u)))
+		p->backoff = INT64_MAX;
+	nap(u, ENGINE_SLEEPS, p->backoff);
+	if (p->backoff == INT64_MAX) {
+		p->backoff = 0;
+		p->idle_since = 0;
+		p->last_post = npuemu_now_ns();
+	}
+	if (u->uffd < 0 && raw_news(u))
+		p->idle_since = 0;
+}
+
+/* A bell may mean that somebody died: forget dead peers. */
+static void housekeeping(struct user *u, u32 *seen)
+{
+	u32 bell = READ_ONCE(u->slot->ebell);
+
+	if (bell == *seen)
+		return;
+	*seen = bell;
+	/* never wait for the lock: its holder may be waiting for a turn of ours */
+	if (pthread_mutex_trylock(&u->lock))
+		return;
+	peers_sweep(u);
+	arena_sweep_zombies(u);
+	pthread_mutex_unlock(&u->lock);
+}
+
+static void engine_loop(struct user *u)
+{
+	struct pace p = { 0 };
+	u32 bell = READ_ONCE(u->slot->ebell);
+
+	while (!READ_ONCE(u->stop)) {
+		bool any = round_hot(u);
+
+		any |= inbox_run(u);
+		if (any) {
+			p.idle_since = 0;
+			p.backoff = 0;
+			continue;
+		}
+		housekeeping(u, &bell);
+		rest(u, &p);
+	}
+}
+
+/* The slot's robust mutex: held as long as this thread, and so the process, lives. */
+static int take_life(struct user *u)
+{
+	s64 deadline = npuemu_now_ns() + 5000000000ll;
+	int r;
+
+	for (;;) {
+		r = pthread_mutex_trylock(&u->slot->alive);
+		if (r == EOWNERDEAD)
+			r = pthread_mutex_consistent(&u->slot->alive);
+		if (!r)
+			return 0;
+		if (r != EBUSY || npuemu_now_ns() > deadline)
+			return -EUCLEAN;
+		usleep(100);	/* somebody is looking whether it is free */
+	}
+}
+
+static void *engine(void *arg)
+{
+	struct user *u = arg;
+
+	prctl(PR_SET_NAME, "npuemu-engine");
+	if (take_life(u)) {
+		smp_store_release(&u->engine_ready, 2);
+		futex_wake(&u->engine_ready, 1);
+		return NULL;
+	}
+	npuemu_cas(&u->slot->life, LIFE(SLOT_CLAIMED, LIFE_GEN(u->life), getpid()), u->life);
+	smp_store_release(&u->engine_ready, 1);
+	futex_wake(&u->engine_ready, 1);
+	engine_loop(u);
+	pthread_mutex_unlock(&u->slot->alive);
+	return NULL;
+}
+
+int worker_start(struct user *u)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&u->engine, NULL, engine, u);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		return npuemu_fail(-err, "cannot start the engine thread: %s", strerror(err));
+	u->engine_started = true;
+	while (!smp_load_acquire(&u->engine_ready))
+		futex_wait(&u->engine_ready, 0, 100000000);
+	if (u->engine_ready != 1)
+		return npuemu_fail(-EUCLEAN, "slot %u of board \"%s\" is damaged: npuemu-ctl reset",
+				   u->slot_index, u->name);
+	return 0;
+}
+
+void worker_stop(struct user *u)
+{
+	WRITE_ONCE(u->stop, 1);
+	if (!u->engine_started)
+		return;
+	bell_ring_engine(u->slot);
+	pthread_join(u->engine, NULL);
+	u->engine_started = false;
+}

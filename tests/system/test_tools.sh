@@ -1,0 +1,329 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# npuemu-smi, npuemu-perf and npuemu-ctl as a user runs them: help, bad command
+# lines, JSON, the data check (and that it can fail), faults, dead processes,
+# a damaged board.
+#
+# BUILD is the build folder (default build); NPUEMU_BOARD names the boards made
+# here.  Exit code 0 when all passed, else 1.
+set -u
+SRC=${SRC:-$(cd "$(dirname "$0")/../.." && pwd)}
+BUILD=${BUILD:-$SRC/build}
+smi=$BUILD/bin/npuemu-smi
+perf=$BUILD/bin/npuemu-perf
+ctl=$BUILD/bin/npuemu-ctl
+for tool in "$smi" "$perf" "$ctl"; do
+	[[ -x $tool ]] && continue
+	echo "test_tools: $tool is not there: run make first, or set BUILD" >&2
+	exit 1
+done
+if ! command -v python3 >/dev/null; then
+	echo 'test_tools: skipped, no python3'
+	exit 77
+fi
+
+export NPUEMU_BOARD=${NPUEMU_BOARD:-test-tools-$$}
+board=$NPUEMU_BOARD
+file=/dev/shm/npuemu-$(id -u)-$board
+tmp=$(mktemp -d) || exit 1
+passed=0 failed=0 rc=0
+
+finish()
+{
+	[[ -n ${holder-} ]] && kill -9 "$holder" 2>/dev/null
+	"$ctl" reset >/dev/null 2>&1
+	rm -rf "$tmp"
+}
+trap finish EXIT
+
+ok()	# ok WHAT COMMAND...: a check of what the last run left
+{
+	local what=$1
+	shift
+	if "$@"; then
+		passed=$((passed + 1))
+		return
+	fi
+	failed=$((failed + 1))
+	echo "FAILED: $what"
+	echo "  exit code $rc, stdout:"
+	head -c 1500 "$tmp/out" | sed 's/^/    /'
+	echo '  stderr:'
+	head -c 1500 "$tmp/err" | sed 's/^/    /'
+}
+
+run()	# run COMMAND...: leaves $rc, $tmp/out and $tmp/err
+{
+	timeout -k 5 60 "$@" </dev/null >"$tmp/out" 2>"$tmp/err"
+	rc=$?
+}
+
+out_has() { grep -Eq -- "$1" "$tmp/out"; }
+err_has() { grep -Eq -- "$1" "$tmp/err"; }
+rc_is() { [[ $rc == "$1" ]]; }
+
+json()	# json EXPRESSION: true of the JSON object d in stdout
+{
+	python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+sys.exit(0 if eval("(" + sys.argv[2] + ")") else 1)' "$tmp/out" "$1"
+}
+
+# Short runs: this is about right or wrong.
+quick=(--repeats 2 --iterations 200 --warmup 20)
+
+# --- help and bad command lines --------------------------------------------
+for tool in "$smi" "$perf" "$ctl"; do
+	name=${tool##*/}
+	run "$tool" --help
+	ok "$name --help" rc_is 0
+	ok "$name --help has an example" out_has '^Example'
+	ok "$name --help names its options" out_has '--json'
+	run "$tool" --version
+	ok "$name --version" out_has "^$name [0-9]+\.[0-9]+"
+	run "$tool" --jsno
+	ok "$name: unknown option" rc_is 2
+	ok "$name: unknown option, what was meant" err_has "'--jsno'.*did you mean '--json'"
+	ok "$name: unknown option, where to look" err_has "$name --help"
+	run "$tool" --board
+	ok "$name: option without its value" rc_is 2
+	man=$SRC/Documentation/man/$name.1
+	ok "$name has a man page" test -s "$man"
+	for opt in $("$tool" --help | grep -Eo '(^|[ ,])--[a-z][a-z-]+' | tr -d ' ,' | sort -u); do
+		ok "$name.1 explains $opt" grep -Fq -- "${opt//-/\\-}" "$man"
+	done
+done
+
+while read -r -a words; do
+	run "$perf" "${words[@]}"
+	ok "npuemu-perf ${words[*]}: exit code 2" rc_is 2
+	ok "npuemu-perf ${words[*]}: a message" err_has '^npuemu-perf: .+'
+done <<'BAD'
+--latency
+fly
+write read
+write --latency --rate
+write --sizes 8..
+write --sizes 16M..8
+write --sizes 0
+write --depth 100
+write --signal 250
+write --threads 0
+write --threads x
+faa --sizes 16
+notify --self
+write --type fp32
+reduce --type fp64
+reduce --type fp32 --sizes 6
+write --flip-byte 0 --no-check
+write --devices 0,999
+BAD
+
+while read -r -a words; do
+	run "$ctl" "${words[@]}"
+	ok "npuemu-ctl ${words[*]}: exit code 2" rc_is 2
+	ok "npuemu-ctl ${words[*]}: a message" err_has '^npuemu-ctl: .+'
+done <<'BAD'
+explode
+list too
+inject
+inject --kind magic
+inject --kind status
+inject --kind status --status 9.9
+inject --kind drop --status 3.2
+inject --kind delay
+inject --kind dead-peer
+inject --kind drop --rate 2
+inject --kind drop --rate 0
+BAD
+
+# --- no board --------------------------------------------------------------
+"$ctl" reset >/dev/null 2>&1
+run "$smi"
+ok 'smi without a board: exit code 3' rc_is 3
+ok 'smi without a board: a message' err_has "there is no board '$board'"
+ok 'smi makes no board' test ! -e "$file"
+run "$smi" --json
+ok 'smi --json without a board: exit code 3' rc_is 3
+run "$ctl" reset
+ok 'reset without a board: exit code 3' rc_is 3
+run "$ctl" clear
+ok 'clear without a board: exit code 3' rc_is 3
+
+# --- perf ------------------------------------------------------------------
+for test in write read notify send copy reduce; do
+	for mode in --latency --bandwidth --rate; do
+		run "$perf" $test $mode --sizes 8,4K,100K "${quick[@]}" --json
+		ok "perf $test $mode: exit code 0" rc_is 0
+		ok "perf $test $mode: JSON" json '
+d["data_check"] == "passed" and [r["size"] for r in d["results"]] == [8, 4096, 102400]
+and all(r["count"] >= 400 and r["seconds"] > 0 for r in d["results"])
+and all(0 < r["min_ns"] <= r["p50_ns"] <= r["p99_ns"] <= r["max_ns"]
+	if d["mode"] == "latency" else r["mmsg_per_s"] > 0 for r in d["results"])'
+	done
+done
+for test in faa cas; do
+	for mode in --latency --rate; do
+		run "$perf" $test $mode --sizes 4,8 "${quick[@]}"
+		ok "perf $test $mode: exit code 0" rc_is 0
+	done
+done
+for type in int8 int16 int32 uint8 uint16 uint32 fp16 bf16 fp32; do
+	for how in 'sum sdma' 'max udma' 'min sdma' 'sum udma'; do
+		read -r op engine <<<"$how"
+		run "$perf" reduce --op "$op" --engine "$engine" --type $type --sizes 8,1K \
+			--repeats 1 --iterations 20 --warmup 5
+		ok "perf reduce $op $type by $engine" rc_is 0
+	done
+done
+run "$perf" write --rate --sizes 8 "${quick[@]}" --signal 16 --batch 8 --depth 64 --slots 4
+ok 'perf write, a completion every 16' rc_is 0
+run "$perf" write --rate --sizes 8,64K "${quick[@]}" --threads 2 --processes 2 --json
+ok 'perf write, two processes of two threads' json \
+	'all(r["count"] == 2 * 4 * (200 + 24) for r in d["results"]) or
+	 all(r["count"] >= 2 * 4 * 200 for r in d["results"])'
+run "$perf" notify --sizes 8 "${quick[@]}" --threads 2 --processes 2 --sleep
+ok 'perf notify, two pairs of two threads, asleep' rc_is 0
+run "$perf" write --rate --sizes 8 "${quick[@]}" --self
+ok 'perf write to itself' rc_is 0
+run "$perf" write --sizes 8 --repeats 3 --seconds 0.1
+ok 'perf by time' out_has '^ +8 B +[0-9]+ +[0-9.]+'
+NPUEMU_ASYNC=1 run "$perf" write --rate --sizes 8 "${quick[@]}"
+ok 'perf, engine threads only' rc_is 0
+
+# The check must be able to fail.
+for test in write read copy reduce faa notify send; do
+	run "$perf" $test --rate --sizes 8 "${quick[@]}" --flip-byte 5
+	ok "perf $test finds a wrong byte: exit code 1" rc_is 1
+	ok "perf $test says where" err_has 'wrong data in .*address 0x[0-9a-f]+, offset [0-9]+: expected 0x[0-9a-f]+, found 0x'
+done
+run "$perf" write --sizes 4K "${quick[@]}" --flip-byte -1
+ok 'perf finds a wrong byte before the destination' rc_is 1
+ok 'perf says that it is a guard' err_has 'guard'
+run "$perf" write --sizes 4K "${quick[@]}" --flip-byte 4096
+ok 'perf finds a wrong byte after the destination' rc_is 1
+run "$perf" notify --latency --sizes 64 "${quick[@]}" --flip-byte 63
+ok 'perf notify finds a wrong byte in an answer' rc_is 1
+
+# --- smi -------------------------------------------------------------------
+"$perf" write --rate --sizes 1M --seconds 60 --warmup 0 --repeats 1 --timeout 60 \
+	>"$tmp/perf" 2>&1 </dev/null &
+holder=$!
+for _ in {1..100}; do
+	"$smi" --json >"$tmp/out" 2>/dev/null &&
+		json 'any(q["wqes"] > 100 for p in d["processes"] for q in p["queues"])' && break
+	sleep 0.1
+done
+run "$smi" --json
+ok 'smi --json: exit code 0' rc_is 0
+ok 'smi --json: both processes, memory and queues' json '
+len(d["processes"]) == 2 and len(d["devices"]) >= 2
+and all(p["comm"] == "npuemu-perf" and p["segments"] == 1 and p["buffers"] == 1
+	and p["hbm_used"] > 2 << 20 for p in d["processes"])
+and sum(len(p["queues"]) for p in d["processes"]) == 2
+and any(q["state"] == "READY" and q["bytes"] > 1 << 20 and q["type"] == "UDMA"
+	for p in d["processes"] for q in p["queues"])
+and d["devices"][0]["hbm_used"] > 0 and d["devices"][0]["queues"] == 1
+and d["board"]["name"] == "'"$board"'"'
+run "$smi" --queues
+ok 'smi --queues: a queue' out_has '\| +UDMA +\| +READY +\||\| UDMA \| READY \|'
+ok 'smi: a process' out_has 'npuemu-perf'
+run "$smi" --watch 0.1 --count 3 --json
+ok 'smi --watch: three objects, a line each' test "$(wc -l <"$tmp/out")" = 3
+run "$ctl" list --json
+ok 'list: the board is in use' json \
+	'[b["state"] for b in d if b["board"] == "'"$board"'"] == ["in use"]'
+
+# --- dead processes --------------------------------------------------------
+pids=$("$smi" --json | python3 -c '
+import json, sys
+print(*[p["pid"] for p in json.load(sys.stdin)["processes"]])')
+# shellcheck disable=SC2086 # several
+kill -9 $pids
+wait "$holder"
+rc=$?
+cp "$tmp/perf" "$tmp/err"
+: >"$tmp/out"
+ok 'perf whose processes were killed: exit code 3' rc_is 3
+ok 'perf says who was killed' err_has 'was killed by signal 9'
+holder=
+run "$ctl" reap --json
+ok 'reap: exit code 0' rc_is 0
+ok 'reap: at most the two' json '0 <= d["reaped"] <= 2'
+run "$smi" --json
+ok 'nothing is left of them' json '
+not d["processes"] and all(v["hbm_used"] == 0 and v["hbm_backed"] == 0 for v in d["devices"])'
+run "$ctl" reap
+ok 'reap again: nothing' out_has ': 0 dead processes'
+
+# --- faults ----------------------------------------------------------------
+run "$ctl" inject --kind status --status REM_ACCESS_ABORT
+ok 'inject: exit code 0' rc_is 0
+run "$perf" write --sizes 8 "${quick[@]}"
+ok 'inject makes perf fail: exit code 3' rc_is 3
+ok 'inject makes perf fail: the status' err_has 'REM_ACCESS_ABORT \(3\.2\)'
+run "$ctl" clear --json
+ok 'clear: JSON' json 'd["cleared"] is True'
+run "$perf" write --sizes 8 "${quick[@]}"
+ok 'clear heals' rc_is 0
+
+run "$ctl" inject --kind status --status 2.1 --device 1 --json
+ok 'inject --json' json 'd["kind"] == "status" and d["device"] == 1 and "LOC_LEN" in d["status"]'
+run "$perf" write --sizes 8 "${quick[@]}"
+ok 'a fault of device 1 does not touch device 0' rc_is 0
+run "$perf" write --sizes 8 "${quick[@]}" --devices 1,0
+ok 'but device 1: exit code 3' rc_is 3
+ok 'but device 1: the status' err_has '\(2\.1\)'
+"$ctl" clear >/dev/null
+
+run "$ctl" inject --kind status --status 3.4 --rate 0.01 --seed 7
+run "$perf" write --rate --sizes 8 --repeats 1 --iterations 20000
+ok 'one in a hundred is found' err_has '\(3\.4\)'
+"$ctl" clear >/dev/null
+
+run "$ctl" inject --kind delay --delay-us 2000
+run "$perf" write --sizes 8 --repeats 1 --iterations 20 --warmup 2 --json
+ok 'a delay shows' json 'd["results"][0]["p50_ns"] > 1.9e6'
+"$ctl" clear >/dev/null
+
+run "$ctl" inject --kind poison
+run "$perf" read --sizes 8 "${quick[@]}"
+ok 'poison shows' err_has '_DATA_POISON'
+"$ctl" clear >/dev/null
+
+run "$ctl" inject --kind dead-peer --peer-pid 1
+ok 'a peer that is not on the board: exit code 3' rc_is 3
+ok 'a peer that is not on the board: a message' err_has 'process 1 is not on the board'
+for _ in {1..16}; do
+	"$ctl" inject --kind delay --delay-us 1 --count 1 >/dev/null
+done
+run "$ctl" inject --kind delay --delay-us 1
+ok 'a 17th fault: exit code 3' rc_is 3
+"$ctl" clear >/dev/null
+run "$perf" write --sizes 8 "${quick[@]}"
+ok 'all faults are gone' rc_is 0
+
+# --- a damaged board -------------------------------------------------------
+# The file is large and mostly holes: its head and the first slots' will do.
+head -c 1M /dev/urandom | dd of="$file" conv=notrunc bs=64K iflag=fullblock status=none
+run "$smi"
+ok 'smi on a damaged board: exit code 3' rc_is 3
+ok 'smi on a damaged board: what to do' err_has "npuemu-ctl reset --board $board"
+run "$perf" write --sizes 8 "${quick[@]}"
+ok 'perf on a damaged board: exit code 3' rc_is 3
+run "$ctl" list --json
+ok 'list: the board is damaged' json \
+	'[b["state"] for b in d if b["board"] == "'"$board"'"] == ["damaged"]'
+run "$ctl" reset
+ok 'reset: exit code 0' rc_is 0
+ok 'reset says what it removed' out_has "removed board $board .*damaged"
+ok 'reset removed the file' test ! -e "$file"
+run "$perf" write --sizes 8 "${quick[@]}"
+ok 'after reset the board is made anew' rc_is 0
+: >"$file"
+run "$ctl" reset --json
+ok 'reset of an empty file' json 'd["removed"] is True'
+
+echo "$passed passed, $failed failed"
+((failed == 0))
