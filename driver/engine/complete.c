@@ -54,23 +54,6 @@ bool npuemu_jfc_room(struct npuemu_jfc *jfc, bool flush_done)
 	return ok;
 }
 
-static u32 owner_bit(const struct npuemu_jfc *jfc)
-{
-	return jfc->pi & (jfc->mask + 1) ? 0 : NPUEMU_CQE_OWNER;
-}
-
-/* Body first, the dwords with the owner bit last. */
-static void publish(struct npuemu_jfc *jfc, const u64 *e)
-{
-	u64 *slot = (u64 *)&jfc->ring[jfc->pi & jfc->mask];
-	u32 i;
-
-	for (i = 1; i < 8; i++)
-		WRITE_ONCE(slot[i], e[i]);
-	smp_store_release(&slot[0], e[0] | owner_bit(jfc));
-	jfc->pi++;
-}
-
 static inline u64 status_bits(u32 status)
 {
 	return (u64)(status >> 8) << NPUEMU_CQE_STATUS_SHIFT |
@@ -101,7 +84,7 @@ bool npuemu_complete(struct npuemu_jfs *q, u32 last_bb, u32 status, u32 bytes,
 	}
 	if (unlikely(jfc->times))
 		WRITE_ONCE(jfc->times[jfc->pi & jfc->mask], q->model_ns);
-	publish(jfc, e);
+	npuemu_publish(jfc, e);
 	if (jfc->shared)
 		unlock(jfc);
 	if (unlikely(q->chip->trace))
@@ -135,7 +118,7 @@ bool npuemu_complete_recv(struct npuemu_jfr *r, u32 index, const struct npuemu_r
 	}
 	if (jfc->times)
 		WRITE_ONCE(jfc->times[jfc->pi & jfc->mask], 0);
-	publish(jfc, e);
+	npuemu_publish(jfc, e);
 	unlock(jfc);
 	return true;
 }

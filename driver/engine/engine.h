@@ -166,6 +166,7 @@ struct npuemu_peer {
 /* ---- Queues -------------------------------------------------------------- */
 
 struct npuemu_jfc {			/* completion queue */
+	/* the producers' line */
 	struct npuemu_cqe *ring;
 	u64 *times;		/* modelled ns of each entry, or NULL */
 	const u32 *ci_rec;	/* consumer index record, 24 bits at least */
@@ -175,7 +176,8 @@ struct npuemu_jfc {			/* completion queue */
 	u32 attached;		/* queues: one entry each is kept for flush-done */
 	u32 lock;		/* taken for an entry when @shared */
 	bool shared;
-	u32 starved;		/* a queue waits for room; the poller clears it */
+	/* both sides look here, few write */
+	u32 starved __aligned(64);	/* a queue waits for room; the poller clears it */
 	u32 waiters;		/* threads of this process asleep on it */
 	void *host;
 };
@@ -430,7 +432,60 @@ static inline void npuemu_touch(struct npuemu_jfs *q, struct npuemu_share *share
 /* Wake who sleeps on what this turn wrote.  A full fence must come before. */
 void npuemu_wake_touched(struct npuemu_chip *chip, struct npuemu_share **touched, u32 n);
 
+/* ---- fast.c ----------------------------------------------------------------- */
+
+/*
+ * Run plain WRITEs and READs whose places the queue remembers, up to @budget;
+ * how many.  Stops, having touched nothing, in front of anything else.
+ */
+u32 npuemu_run_plain(struct npuemu_jfs *q, u32 budget);
+/* Chunks of an arena, all backed?  len > 0. */
+static inline bool npuemu_backed(const struct npuemu_arena *a, u64 off, u64 len)
+{
+	u64 c = off >> NPUEMU_CHUNK_SHIFT, last = (off + len - 1) >> NPUEMU_CHUNK_SHIFT;
+
+	if (!a || !a->backed)
+		return true;
+	for (; c <= last; c++)
+		if (!(READ_ONCE(a->backed[c / 64]) >> (c % 64) & 1))
+			return false;
+	return true;
+}
+
+/* Is a remembered place still what it was, and does it hold [va, +len)? */
+static inline bool npuemu_local_hit(const struct npuemu_local *l, u64 va, u64 len)
+{
+	return va - l->va < l->len && len <= l->len - (va - l->va);
+}
+
+static inline bool npuemu_remote_valid(const struct npuemu_remote *r, u64 eid0, u64 eid1,
+				       u32 token_id)
+{
+	return r->seq && r->token_id == token_id && r->eid[1] == eid1 && r->eid[0] == eid0 &&
+	       READ_ONCE(*r->seq) == r->seq_val;
+}
+
+static inline bool npuemu_remote_holds(const struct npuemu_remote *r, u64 va, u64 len)
+{
+	return va >= r->va && va - r->va <= r->len && len <= r->len - (va - r->va);
+}
+
+#define NPUEMU_REMOTE_SLOT(token_id, eid1)	(((token_id) ^ (eid1) >> 56) & 7)
+
 /* ---- complete.c ---------------------------------------------------------- */
+
+/* Body first, the dwords with the owner bit last.  @e: 8 words without it. */
+static inline void npuemu_publish(struct npuemu_jfc *jfc, const u64 *e)
+{
+	u64 *slot = (u64 *)&jfc->ring[jfc->pi & jfc->mask];
+	u32 i;
+
+	for (i = 1; i < 8; i++)
+		WRITE_ONCE(slot[i], e[i]);
+	smp_store_release(&slot[0],
+			  e[0] | (jfc->pi & (jfc->mask + 1) ? 0 : NPUEMU_CQE_OWNER));
+	jfc->pi++;
+}
 
 /* False when the CQ has no room (one entry per queue is kept for flush-done). */
 bool npuemu_jfc_room(struct npuemu_jfc *jfc, bool flush_done);

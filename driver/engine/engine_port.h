@@ -48,6 +48,9 @@ typedef int64_t s64;
 #ifndef __cold
 #define __cold		__attribute__((__cold__))
 #endif
+#ifndef __aligned
+#define __aligned(n)	__attribute__((__aligned__(n)))
+#endif
 #define fallthrough	__attribute__((__fallthrough__))
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 

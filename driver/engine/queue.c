@@ -270,6 +270,12 @@ no_room:
 	return false;
 }
 
+/* Nothing about the queue asks for the long walk. */
+static inline bool plain(const struct npuemu_jfs *q)
+{
+	return !q->type && !q->nfaults && !q->chip->trace && !q->jfc->shared && !q->jfc->times;
+}
+
 static bool turn(struct npuemu_jfs *q, bool *waiting)
 {
 	struct npuemu_wqe *w = &q->cur;
@@ -277,6 +283,15 @@ static bool turn(struct npuemu_jfs *q, bool *waiting)
 
 	for (budget = NPUEMU_TURN_WQES; budget; budget--) {
 		if (!q->busy) {
+			if (q->state == NPUEMU_QS_READY && plain(q)) {
+				if (q->pi == q->ci && !read_pi(q)) {
+					fail(q, NPUEMU_ST_WR_FLUSH_ERR);
+					break;
+				}
+				budget -= npuemu_run_plain(q, budget);
+				if (!budget || !q->turn_bytes)
+					break;
+			}
 			if (q->state != NPUEMU_QS_READY || !npuemu_fetch(q, w))
 				break;
 			q->busy = true;

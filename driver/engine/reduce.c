@@ -129,7 +129,7 @@
 #define NPUEMU_FROM_FP16(v, vf, h)					\
 	({								\
 		v __mag = ((h) & 0x7fff) << 13;				\
-		v __tiny = (v)((vf)(__mag + NPUEMU_EXP(113)) - 0x1.0p-14f); \
+		v __tiny = (v)((vf)(__mag + NPUEMU_EXP(113)) - 1.0f / 16384); \
 		v __is_tiny = __mag < NPUEMU_EXP(1);			\
 		v __out = NPUEMU_SELECT(__is_tiny, __tiny,		\
 					__mag + NPUEMU_EXP(112));	\

@@ -19,19 +19,6 @@ void npuemu_places_drop(struct npuemu_jfs *q)
 		q->remote[i].seq = NULL;
 }
 
-/* Is every chunk of [off, off+len) backed?  len > 0. */
-static inline bool backed(const struct npuemu_arena *a, u64 off, u64 len)
-{
-	u64 c = off >> NPUEMU_CHUNK_SHIFT, last = (off + len - 1) >> NPUEMU_CHUNK_SHIFT;
-
-	if (!a->backed)
-		return true;
-	for (; c <= last; c++)
-		if (!(READ_ONCE(a->backed[c / 64]) >> (c % 64) & 1))
-			return false;
-	return true;
-}
-
 static noinline bool back(struct npuemu_jfs *q, struct npuemu_wqe *w,
 			  const struct npuemu_arena *a, u64 off, u64 len, u64 lo, u64 size,
 			  u32 status)
@@ -68,9 +55,9 @@ static inline struct npuemu_local *local_find(struct npuemu_jfs *q, struct npuem
 {
 	struct npuemu_local *l = &q->local[0];
 
-	if (va - l->va >= l->len || len > l->len - (va - l->va)) {
+	if (!npuemu_local_hit(l, va, len)) {
 		l = &q->local[1];
-		if (va - l->va >= l->len || len > l->len - (va - l->va)) {
+		if (!npuemu_local_hit(l, va, len)) {
 			l = local_slow(q, w, va, len);
 			if (!l)
 				return NULL;
@@ -100,7 +87,7 @@ u8 *npuemu_local_at(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 len,
 
 	if (!l)
 		return NULL;
-	if (l->arena && unlikely(!backed(l->arena, l->off + (va - l->va), len)) &&
+	if (unlikely(!npuemu_backed(l->arena, l->off + (va - l->va), len)) &&
 	    !back(q, w, l->arena, l->off + (va - l->va), len, l->off, l->len,
 		  NPUEMU_ST_LOC_ACCESS))
 		return NULL;
@@ -200,10 +187,9 @@ static inline struct npuemu_remote *remote_find(struct npuemu_jfs *q, struct npu
 						const struct npuemu_far *t, u64 va,
 						u64 len, u32 access)
 {
-	struct npuemu_remote *r = &q->remote[(t->token_id ^ t->eid[1] >> 56) & 7];
+	struct npuemu_remote *r = &q->remote[NPUEMU_REMOTE_SLOT(t->token_id, t->eid[1])];
 
-	if (unlikely(!r->seq || r->token_id != t->token_id || r->eid[1] != t->eid[1] ||
-		     r->eid[0] != t->eid[0] || READ_ONCE(*r->seq) != r->seq_val)) {
+	if (unlikely(!npuemu_remote_valid(r, t->eid[0], t->eid[1], t->token_id))) {
 		u32 status;
 		const char *why;
 
@@ -223,7 +209,7 @@ static inline struct npuemu_remote *remote_find(struct npuemu_jfs *q, struct npu
 	if (unlikely((r->access & access) != access))
 		return refuse(q, w, NPUEMU_ST_REM_ACCESS_ABORT, t, va, len,
 			      "the segment does not grant this right");
-	if (unlikely(va < r->va || va - r->va > r->len || len > r->len - (va - r->va)))
+	if (unlikely(!npuemu_remote_holds(r, va, len)))
 		return refuse(q, w, NPUEMU_ST_REM_ACCESS_ABORT, t, va, len,
 			      "outside the segment");
 	return r;
@@ -247,7 +233,7 @@ u8 *npuemu_remote_at(struct npuemu_jfs *q, struct npuemu_wqe *w,
 
 	if (!r)
 		return NULL;
-	if (unlikely(!backed(r->arena, r->off + (va - r->va), len)) &&
+	if (unlikely(!npuemu_backed(r->arena, r->off + (va - r->va), len)) &&
 	    !back(q, w, r->arena, r->off + (va - r->va), len, r->off, r->len,
 		  NPUEMU_ST_REM_ACCESS_ABORT))
 		return NULL;

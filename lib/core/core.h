@@ -62,7 +62,7 @@ struct npuemu_slab {
 };
 
 #define NPUEMU_SLAB_INIT(name, type, n) \
-	{ .what = (name), .size = (sizeof(type) + 63) & ~(size_t)63, .max = (n), \
+	{ .what = (name), .size = NPUEMU_SLAB_SIZE(type), .max = (n), \
 	  .ctx_at = offsetof(type, ctx), .lock = PTHREAD_MUTEX_INITIALIZER }
 
 void *npuemu_slab_alloc(struct npuemu_slab *slab);	/* zeroed; NULL: full */
@@ -73,13 +73,21 @@ void npuemu_slab_free(struct npuemu_slab *slab, void *obj);
 /* Every object of a context is dead and free. */
 void npuemu_slab_forget(struct npuemu_slab *slab, const struct npuemu *ctx);
 
-static inline bool npuemu_slab_alive(const struct npuemu_slab *slab, const void *obj)
+/* @size: the slab's, as a constant where the type is known (no division). */
+static inline bool npuemu_slab_holds(const struct npuemu_slab *slab, const void *obj, size_t size)
 {
 	size_t off = (size_t)((const u8 *)obj - slab->base);
 
-	return slab->base && off < slab->size * slab->max && off % slab->size == 0 &&
-	       smp_load_acquire(&slab->state[off / slab->size]) == 2;
+	return slab->base && off < size * slab->max && off % size == 0 &&
+	       smp_load_acquire(&slab->state[off / size]) == 2;
 }
+
+static inline bool npuemu_slab_alive(const struct npuemu_slab *slab, const void *obj)
+{
+	return npuemu_slab_holds(slab, obj, slab->size);
+}
+
+#define NPUEMU_SLAB_SIZE(type)	((sizeof(type) + 63) & ~(size_t)63)
 
 struct npuemu;
 extern struct npuemu_slab npuemu_bufs, npuemu_mems, npuemu_segs, npuemu_cqs, npuemu_rqs,
@@ -126,19 +134,31 @@ struct npuemu_seg {
 	struct npuemu_seg_info info;
 };
 
+/* What successes of a CQ's one queue have in common; e1 of nothing: no queue. */
+struct npuemu_cq_own {
+	u64 e0;
+	u32 e1;
+	u32 id;
+	u64 user_data;
+	struct npuemu_post_view *view;
+};
+
 struct npuemu_cq {
-	struct npuemu_jfc jfc;
-	struct npuemu *ctx;
+	/* the consumer's lines */
+	const u64 *ring;
+	u64 *times;
+	u32 *ci_rec;
 	u32 ci;			/* the consumer's own */
 	u32 mask;
-	u32 *ci_rec;
 	struct npuemu_queue *only;	/* not shared: the one queue; its own CQ */
-	u32 index;
+	struct npuemu *ctx;
 	u32 users;		/* queues and RQs attached; atomic */
 	bool shared;
 	bool own;		/* made by and for its queue */
 	u64 ring_off;
 	size_t times_bytes;
+	struct npuemu_cq_own own_form;
+	struct npuemu_jfc jfc __attribute__((aligned(64)));
 };
 
 struct npuemu_rq {

@@ -464,6 +464,7 @@ static int cq_new(struct npuemu *ctx, u32 depth, u32 flags, struct npuemu_cq **o
 		return -ENOMEM;
 	cq->ctx = ctx;
 	cq->shared = flags & NPUEMU_CQ_SHARED;
+	cq->own_form.e0 = ~0ull;	/* no entry looks like that */
 	err = ctx->host->cq_create(cq, depth, timed);
 	if (err) {
 		npuemu_slab_free(&npuemu_cqs, cq);
@@ -683,6 +684,11 @@ NPUEMU_API int npuemu_queue_create(struct npuemu *ctx, const struct npuemu_queue
 	if (!cq->shared)
 		cq->only = q;
 	err = ctx->host->queue_create(q, attr);
+	if (!err && !cq->shared && !cq->times)
+		cq->own_form = (struct npuemu_cq_own){
+			q->jfs.cqe_fixed[0], (u32)q->jfs.cqe_fixed[1], q->jfs.id,
+			q->jfs.user_data, &q->view,
+		};
 	if (err) {
 		cq->only = NULL;
 		queue_cq_drop(cq);
@@ -713,6 +719,7 @@ NPUEMU_API int npuemu_queue_destroy(struct npuemu_queue *q)
 	if (err)
 		return err;	/* stuck: neither the queue nor its CQ can go */
 	cq->only = NULL;
+	cq->own_form.e0 = ~0ull;
 	queue_cq_drop(cq);
 	if (q->rq)
 		npuemu_fetch_add(&q->rq->users, -1u);
@@ -755,7 +762,7 @@ NPUEMU_API int npuemu_queue_query(struct npuemu_queue *q, struct npuemu_queue_st
 NPUEMU_API int npuemu_doorbell(struct npuemu_queue *q)
 {
 	/* the hot path: the handle, and whether the board still stands */
-	if (unlikely(!npuemu_slab_alive(&npuemu_queues, q)))
+	if (unlikely(!npuemu_slab_holds(&npuemu_queues, q, NPUEMU_SLAB_SIZE(*q))))
 		return npuemu_fail(-EBADF, "npuemu_doorbell: not a queue, or it was destroyed");
 	if (unlikely(READ_ONCE(q->ctx->broken)))
 		return context_broken(q->ctx, "npuemu_doorbell");

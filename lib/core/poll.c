@@ -28,7 +28,7 @@ bool npuemu_compare(u64 word, u32 cmp, u64 value)
 
 static inline const u64 *entry(const struct npuemu_cq *cq)
 {
-	return (const u64 *)&cq->jfc.ring[cq->ci & cq->mask];
+	return cq->ring + (size_t)(cq->ci & cq->mask) * 8;
 }
 
 static inline bool valid(const struct npuemu_cq *cq, u64 w0)
@@ -41,69 +41,97 @@ bool npuemu_cq_ready(const struct npuemu_cq *cq)
 	return valid(cq, smp_load_acquire(entry(cq)));
 }
 
-static inline struct npuemu_queue *queue_of(struct npuemu_cq *cq, u32 id)
-{
-	if (likely(cq->only && cq->only->jfs.id == id))
-		return cq->only;
-	return cq->ctx->host->queue_by_id(cq->ctx, id);
-}
-
-static inline void take(struct npuemu_cq *cq, const u64 *e, u64 w0, struct npuemu_wc *wc)
+/* What is the same for both directions, and where the receive side differs. */
+static inline void take(const struct npuemu_cq *cq, const u64 *e, u64 w0, u32 ci,
+			struct npuemu_wc *wc)
 {
 	u32 dw0 = (u32)w0, dw1 = (u32)(w0 >> 32);
 	u64 w1 = e[1], w2 = e[2], w3 = e[3];
-	struct npuemu_queue *q;
 
+	wc->user_data = w2 >> 32 | w3 << 32;
+	wc->wqe = dw1 & NPUEMU_CQE_ENTRY_IDX_MASK;
+	wc->byte_cnt = (u32)w2;
 	wc->status = dw0 >> NPUEMU_CQE_STATUS_SHIFT << 8 | (dw0 >> NPUEMU_CQE_SUBSTATUS_SHIFT & 0xff);
 	wc->queue = dw1 >> NPUEMU_CQE_LOCAL_LO_SHIFT | ((u32)w1 & NPUEMU_CQE_LOCAL_HI_MASK) << 16;
-	wc->byte_cnt = (u32)w2;
-	wc->user_data = w2 >> 32 | w3 << 32;
+	wc->flags = dw0 & NPUEMU_CQE_FD ? NPUEMU_WC_FLUSH_DONE : 0;
 	wc->opcode = 0;
 	wc->imm = 0;
-	wc->model_ns = cq->jfc.times ? READ_ONCE(cq->jfc.times[cq->ci & cq->mask]) : 0;
-	if (unlikely(dw0 & NPUEMU_CQE_RECV)) {
-		wc->flags = NPUEMU_WC_RECV;
-		wc->wqe = dw1 & NPUEMU_CQE_ENTRY_IDX_MASK;
-		wc->opcode = dw0 >> NPUEMU_CQE_OPCODE_SHIFT & 7;
-		if (wc->opcode == NPUEMU_OP_SEND_IMM) {
-			wc->flags |= NPUEMU_WC_IMM;
-			wc->imm = e[5] >> 32 | e[6] << 32;
-		}
-		wc->rmt_eid.w[0] = (u32)(w3 >> 32);
-		wc->rmt_eid.w[1] = (u32)e[4];
-		wc->rmt_eid.w[2] = (u32)(e[4] >> 32);
-		wc->rmt_eid.w[3] = (u32)e[5];
-		return;
-	}
-	wc->flags = dw0 & NPUEMU_CQE_FD ? NPUEMU_WC_FLUSH_DONE : 0;
-	wc->wqe = dw1 & NPUEMU_CQE_ENTRY_IDX_MASK;
+	wc->model_ns = unlikely(cq->times) ? READ_ONCE(cq->times[ci & cq->mask]) : 0;
 	memset(&wc->rmt_eid, 0, sizeof(wc->rmt_eid));
-	q = queue_of(cq, wc->queue);
-	if (likely(q && !wc->flags)) {
-		/* the entry has 16 bits of the index; the rest follows from what is out */
-		u32 last = q->view.ci + ((wc->wqe - q->view.ci) & q->view.mask);
-
-		wc->wqe = last;
-		if (likely(last - q->view.ci < q->view.pi - q->view.ci))
-			q->view.ci = last + 1;
+	if (likely(!(dw0 & NPUEMU_CQE_RECV)))
+		return;
+	wc->flags = NPUEMU_WC_RECV;
+	wc->opcode = dw0 >> NPUEMU_CQE_OPCODE_SHIFT & 7;
+	if (wc->opcode == NPUEMU_OP_SEND_IMM) {
+		wc->flags |= NPUEMU_WC_IMM;
+		wc->imm = e[5] >> 32 | e[6] << 32;
 	}
+	wc->rmt_eid.w[0] = (u32)(w3 >> 32);
+	wc->rmt_eid.w[1] = (u32)e[4];
+	wc->rmt_eid.w[2] = (u32)(e[4] >> 32);
+	wc->rmt_eid.w[3] = (u32)e[5];
+}
+
+/* The entry has 16 bits of the index; the rest follows from what is out. */
+static inline void retire(struct npuemu_post_view *v, struct npuemu_wc *wc)
+{
+	u32 last = v->ci + ((wc->wqe - v->ci) & v->mask);
+
+	wc->wqe = last;
+	if (likely(last - v->ci < v->pi - v->ci))
+		v->ci = last + 1;
+}
+
+/*
+ * The common entry: a success of the one queue this CQ is for.  What is the
+ * same in all of them was noted when the queue was made, on this side's lines.
+ */
+#define OWN_VARIES	((u64)NPUEMU_CQE_ENTRY_IDX_MASK << 32 | NPUEMU_CQE_OWNER)
+
+static inline void take_own(const struct npuemu_cq_own *own, const u64 *e, u64 w0,
+			    struct npuemu_wc *wc)
+{
+	wc->user_data = own->user_data;
+	wc->wqe = (u32)(w0 >> 32) & NPUEMU_CQE_ENTRY_IDX_MASK;
+	wc->byte_cnt = (u32)e[2];
+	wc->status = 0;
+	wc->queue = own->id;
+	wc->flags = 0;
+	wc->opcode = 0;
+	wc->imm = 0;
+	memset(&wc->rmt_eid, 0, sizeof(wc->rmt_eid));
+	wc->model_ns = 0;
+	retire(own->view, wc);
 }
 
 static int poll_some(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
 {
+	const u64 *ring = cq->ring;
+	const struct npuemu_cq_own own = cq->own_form;
+	u32 ci = cq->ci, mask = cq->mask;
+	struct npuemu_queue *q;
 	int i;
 
-	for (i = 0; i < n; i++) {
-		const u64 *e = entry(cq);
+	for (i = 0; i < n; i++, ci++) {
+		const u64 *e = ring + (size_t)(ci & mask) * 8;
 		u64 w0 = smp_load_acquire(e);
 
-		if (!valid(cq, w0))
+		if (!!(w0 & NPUEMU_CQE_OWNER) == !!(ci & (mask + 1)))
 			break;
-		take(cq, e, w0, &wc[i]);
-		cq->ci++;
+		if (likely(!((w0 ^ own.e0) & ~OWN_VARIES) && (u32)e[1] == own.e1)) {
+			take_own(&own, e, w0, &wc[i]);
+			continue;
+		}
+		take(cq, e, w0, ci, &wc[i]);
+		if (wc[i].flags)	/* receive, flush done: retire nothing */
+			continue;
+		q = cq->ctx->host->queue_by_id(cq->ctx, wc[i].queue);
+		if (likely(q))
+			retire(&q->view, &wc[i]);
 	}
 	if (i) {
-		smp_store_release(cq->ci_rec, cq->ci & 0xffffff);
+		cq->ci = ci;
+		smp_store_release(cq->ci_rec, ci & 0xffffff);
 		if (unlikely(READ_ONCE(cq->jfc.starved))) {
 			smp_mb(); /* the index, before the queues look for room again */
 			cq->ctx->host->unstarve(cq);
@@ -114,7 +142,7 @@ static int poll_some(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
 
 static int check(struct npuemu_cq *cq, const char *what)
 {
-	if (unlikely(!npuemu_slab_alive(&npuemu_cqs, cq)))
+	if (unlikely(!npuemu_slab_holds(&npuemu_cqs, cq, NPUEMU_SLAB_SIZE(*cq))))
 		return npuemu_fail(-EBADF, "%s: not a completion queue, or it was destroyed", what);
 	if (unlikely(READ_ONCE(cq->ctx->broken))) {
 		if (cq->ctx->broken == -EPERM)

@@ -62,12 +62,39 @@ out_has() { grep -Eq -- "$1" "$tmp/out"; }
 err_has() { grep -Eq -- "$1" "$tmp/err"; }
 rc_is() { [[ $rc == "$1" ]]; }
 
-json()	# json EXPRESSION: true of the JSON object d in stdout
+# json WHAT EXPRESSION: true of the JSON object d in stdout?  Looked at in the
+# end by one python3, as starting it takes longer than most of what is tested.
+jsons=0
+json()
 {
-	python3 -c '
+	local dir=$tmp/json.$jsons
+	jsons=$((jsons + 1))
+	mkdir "$dir"
+	cp "$tmp/out" "$tmp/err" "$dir"
+	printf '%s' "$1" >"$dir/what"
+	printf '%s' "$2" >"$dir/expression"
+}
+
+check_jsons()	# prints what failed, last how many passed and failed
+{
+	python3 -I -S - "$tmp" "$jsons" <<'PYTHON'
 import json, sys
-d = json.load(open(sys.argv[1]))
-sys.exit(0 if eval("(" + sys.argv[2] + ")") else 1)' "$tmp/out" "$1"
+passed = failed = 0
+for i in range(int(sys.argv[2])):
+    def read(name):
+        return open(f"{sys.argv[1]}/json.{i}/{name}").read()
+    try:
+        d = json.loads(read("out"))
+        bad = "" if eval("(" + read("expression") + ")") else "it is not so"
+    except Exception as e:
+        bad = repr(e)
+    if not bad:
+        passed += 1
+        continue
+    failed += 1
+    print(f"FAILED: {read('what')}: {bad}\n{read('out')[:1500]}\n{read('err')[:1500]}")
+print(passed, failed)
+PYTHON
 }
 
 # Short runs: this is about right or wrong.
@@ -156,7 +183,7 @@ for test in write read notify send copy reduce; do
 	for mode in --latency --bandwidth --rate; do
 		run "$perf" $test $mode --sizes 8,4K,100K "${quick[@]}" --json
 		ok "perf $test $mode: exit code 0" rc_is 0
-		ok "perf $test $mode: JSON" json '
+		json "perf $test $mode: JSON" '
 d["data_check"] == "passed" and [r["size"] for r in d["results"]] == [8, 4096, 102400]
 and all(r["count"] >= 400 and r["seconds"] > 0 for r in d["results"])
 and all(0 < r["min_ns"] <= r["p50_ns"] <= r["p99_ns"] <= r["max_ns"]
@@ -180,9 +207,8 @@ done
 run "$perf" write --rate --sizes 8 "${quick[@]}" --signal 16 --batch 8 --depth 64 --slots 4
 ok 'perf write, a completion every 16' rc_is 0
 run "$perf" write --rate --sizes 8,64K "${quick[@]}" --threads 2 --processes 2 --json
-ok 'perf write, two processes of two threads' json \
-	'all(r["count"] == 2 * 4 * (200 + 24) for r in d["results"]) or
-	 all(r["count"] >= 2 * 4 * 200 for r in d["results"])'
+json 'perf write, two processes of two threads' \
+	'all(r["count"] >= 2 * 4 * 200 for r in d["results"])'
 run "$perf" notify --sizes 8 "${quick[@]}" --threads 2 --processes 2 --sleep
 ok 'perf notify, two pairs of two threads, asleep' rc_is 0
 run "$perf" write --rate --sizes 8 "${quick[@]}" --self
@@ -212,12 +238,12 @@ ok 'perf notify finds a wrong byte in an answer' rc_is 1
 holder=$!
 for _ in {1..100}; do
 	"$smi" --json >"$tmp/out" 2>/dev/null &&
-		json 'any(q["wqes"] > 100 for p in d["processes"] for q in p["queues"])' && break
+		out_has '"wqes": [1-9][0-9]{2}' && break
 	sleep 0.1
 done
 run "$smi" --json
 ok 'smi --json: exit code 0' rc_is 0
-ok 'smi --json: both processes, memory and queues' json '
+json 'smi --json: both processes, memory and queues' '
 len(d["processes"]) == 2 and len(d["devices"]) >= 2
 and all(p["comm"] == "npuemu-perf" and p["segments"] == 1 and p["buffers"] == 1
 	and p["hbm_used"] > 2 << 20 for p in d["processes"])
@@ -232,13 +258,11 @@ ok 'smi: a process' out_has 'npuemu-perf'
 run "$smi" --watch 0.1 --count 3 --json
 ok 'smi --watch: three objects, a line each' test "$(wc -l <"$tmp/out")" = 3
 run "$ctl" list --json
-ok 'list: the board is in use' json \
+json 'list: the board is in use' \
 	'[b["state"] for b in d if b["board"] == "'"$board"'"] == ["in use"]'
 
 # --- dead processes --------------------------------------------------------
-pids=$("$smi" --json | python3 -c '
-import json, sys
-print(*[p["pid"] for p in json.load(sys.stdin)["processes"]])')
+pids=$("$smi" --json | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p')
 # shellcheck disable=SC2086 # several
 kill -9 $pids
 wait "$holder"
@@ -250,9 +274,9 @@ ok 'perf says who was killed' err_has 'was killed by signal 9'
 holder=
 run "$ctl" reap --json
 ok 'reap: exit code 0' rc_is 0
-ok 'reap: at most the two' json '0 <= d["reaped"] <= 2'
+json 'reap: at most the two' '0 <= d["reaped"] <= 2'
 run "$smi" --json
-ok 'nothing is left of them' json '
+json 'nothing is left of them' '
 not d["processes"] and all(v["hbm_used"] == 0 and v["hbm_backed"] == 0 for v in d["devices"])'
 run "$ctl" reap
 ok 'reap again: nothing' out_has ': 0 dead processes'
@@ -264,12 +288,12 @@ run "$perf" write --sizes 8 "${quick[@]}"
 ok 'inject makes perf fail: exit code 3' rc_is 3
 ok 'inject makes perf fail: the status' err_has 'REM_ACCESS_ABORT \(3\.2\)'
 run "$ctl" clear --json
-ok 'clear: JSON' json 'd["cleared"] is True'
+json 'clear: JSON' 'd["cleared"] is True'
 run "$perf" write --sizes 8 "${quick[@]}"
 ok 'clear heals' rc_is 0
 
 run "$ctl" inject --kind status --status 2.1 --device 1 --json
-ok 'inject --json' json 'd["kind"] == "status" and d["device"] == 1 and "LOC_LEN" in d["status"]'
+json 'inject --json' 'd["kind"] == "status" and d["device"] == 1 and "LOC_LEN" in d["status"]'
 run "$perf" write --sizes 8 "${quick[@]}"
 ok 'a fault of device 1 does not touch device 0' rc_is 0
 run "$perf" write --sizes 8 "${quick[@]}" --devices 1,0
@@ -284,7 +308,7 @@ ok 'one in a hundred is found' err_has '\(3\.4\)'
 
 run "$ctl" inject --kind delay --delay-us 2000
 run "$perf" write --sizes 8 --repeats 1 --iterations 20 --warmup 2 --json
-ok 'a delay shows' json 'd["results"][0]["p50_ns"] > 1.9e6'
+json 'a delay shows' 'd["results"][0]["p50_ns"] > 1.9e6'
 "$ctl" clear >/dev/null
 
 run "$ctl" inject --kind poison
@@ -313,7 +337,7 @@ ok 'smi on a damaged board: what to do' err_has "npuemu-ctl reset --board $board
 run "$perf" write --sizes 8 "${quick[@]}"
 ok 'perf on a damaged board: exit code 3' rc_is 3
 run "$ctl" list --json
-ok 'list: the board is damaged' json \
+json 'list: the board is damaged' \
 	'[b["state"] for b in d if b["board"] == "'"$board"'"] == ["damaged"]'
 run "$ctl" reset
 ok 'reset: exit code 0' rc_is 0
@@ -323,7 +347,16 @@ run "$perf" write --sizes 8 "${quick[@]}"
 ok 'after reset the board is made anew' rc_is 0
 : >"$file"
 run "$ctl" reset --json
-ok 'reset of an empty file' json 'd["removed"] is True'
+json 'reset of an empty file' 'd["removed"] is True'
 
+check_jsons >"$tmp/jsons"
+sed '$d' "$tmp/jsons"
+read -r p f < <(tail -n 1 "$tmp/jsons")
+passed=$((passed + p))
+failed=$((failed + f))
+if ((p + f != jsons)); then
+	echo "FAILED: only $((p + f)) of $jsons JSON outputs were looked at"
+	failed=$((failed + 1))
+fi
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -97,7 +97,9 @@ int user_cq_create(struct npuemu_cq *cq, u32 depth, bool timed)
 	cq->ring_off = off;
 	cq->mask = depth - 1;
 	cq->jfc.ring = (void *)(u->ring_base + off);
+	cq->ring = (const u64 *)(void *)(u->ring_base + off);
 	cq->jfc.times = timed ? (u64 *)(void *)(u->ring_base + off + bytes) : NULL;
+	cq->times = cq->jfc.times;
 	cq->jfc.ci_rec = cq->ci_rec;
 	cq->jfc.mask = depth - 1;
 	cq->jfc.shared = cq->shared;
