@@ -84,44 +84,63 @@ static inline void retire(struct npuemu_post_view *v, struct npuemu_wc *wc)
 
 /*
  * The common entry: a success of the one queue this CQ is for.  What is the
- * same in all of them was noted when the queue was made, on this side's lines.
+ * same in all of them was noted when the queue was made, on this side's lines,
+ * so one comparison tells that an entry is valid and all that.
  */
-#define OWN_VARIES	((u64)NPUEMU_CQE_ENTRY_IDX_MASK << 32 | NPUEMU_CQE_OWNER)
+#define OWN_VARIES	((u64)NPUEMU_CQE_ENTRY_IDX_MASK << 32)
 
-static inline void take_own(const struct npuemu_cq_own *own, const u64 *e, u64 w0,
-			    struct npuemu_wc *wc)
+static int poll_own(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
 {
-	wc->user_data = own->user_data;
-	wc->wqe = (u32)(w0 >> 32) & NPUEMU_CQE_ENTRY_IDX_MASK;
-	wc->byte_cnt = (u32)e[2];
-	wc->status = 0;
-	wc->queue = own->id;
-	wc->flags = 0;
-	wc->opcode = 0;
-	wc->imm = 0;
-	memset(&wc->rmt_eid, 0, sizeof(wc->rmt_eid));
-	wc->model_ns = 0;
-	retire(own->view, wc);
+	const struct npuemu_cq_own own = cq->own_form;
+	const u64 *e = entry(cq);
+	u64 form = own.e0 | (cq->ci & (cq->mask + 1) ? 0 : NPUEMU_CQE_OWNER);
+	u32 left = cq->mask + 1 - (cq->ci & cq->mask), pi, ci, mask;
+	int i;
+
+	if (own.e0 == ~0ull)
+		return 0;
+	pi = own.view->pi;
+	ci = own.view->ci;
+	mask = own.view->mask;
+	if (left < (u32)n)
+		n = (int)left;
+	for (i = 0; i < n; i++, e += 8, wc++) {
+		u64 w0 = smp_load_acquire(e);
+		u32 last;
+
+		if ((w0 ^ form) & ~OWN_VARIES || (u32)e[1] != own.e1)
+			break;
+		last = ci + (((u32)(w0 >> 32) - ci) & mask);
+		if (likely(last - ci < pi - ci))
+			ci = last + 1;
+		wc->user_data = own.user_data;
+		wc->wqe = last;
+		wc->byte_cnt = (u32)e[2];
+		wc->status = 0;
+		wc->queue = own.id;
+		wc->flags = 0;
+		wc->opcode = 0;
+		wc->imm = 0;
+		memset(&wc->rmt_eid, 0, sizeof(wc->rmt_eid));
+		wc->model_ns = 0;
+	}
+	own.view->ci = ci;
+	cq->ci += (u32)i;
+	return i;
 }
 
-static int poll_some(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
+static int poll_any(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
 {
-	const u64 *ring = cq->ring;
-	const struct npuemu_cq_own own = cq->own_form;
 	u32 ci = cq->ci, mask = cq->mask;
 	struct npuemu_queue *q;
 	int i;
 
 	for (i = 0; i < n; i++, ci++) {
-		const u64 *e = ring + (size_t)(ci & mask) * 8;
+		const u64 *e = cq->ring + (size_t)(ci & mask) * 8;
 		u64 w0 = smp_load_acquire(e);
 
 		if (!!(w0 & NPUEMU_CQE_OWNER) == !!(ci & (mask + 1)))
 			break;
-		if (likely(!((w0 ^ own.e0) & ~OWN_VARIES) && (u32)e[1] == own.e1)) {
-			take_own(&own, e, w0, &wc[i]);
-			continue;
-		}
 		take(cq, e, w0, ci, &wc[i]);
 		if (wc[i].flags)	/* receive, flush done: retire nothing */
 			continue;
@@ -129,9 +148,18 @@ static int poll_some(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
 		if (likely(q))
 			retire(&q->view, &wc[i]);
 	}
+	cq->ci = ci;
+	return i;
+}
+
+static int poll_some(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
+{
+	int i = poll_own(cq, wc, n);
+
+	if (i < n)
+		i += poll_any(cq, wc + i, n - i);
 	if (i) {
-		cq->ci = ci;
-		smp_store_release(cq->ci_rec, ci & 0xffffff);
+		smp_store_release(cq->ci_rec, cq->ci & 0xffffff);
 		if (unlikely(READ_ONCE(cq->jfc.starved))) {
 			smp_mb(); /* the index, before the queues look for room again */
 			cq->ctx->host->unstarve(cq);

@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -130,11 +129,10 @@ static inline void bench_place(void)
 	bench_pin_tid(0, 0);
 }
 
-/* Before anything else: asks for a quiet cpu, as far as it may. */
+/* Before anything is pinned: note which cpus there are. */
 static inline void bench_start(void)
 {
 	bench_cpu(0);
-	(void)setpriority(PRIO_PROCESS, 0, -20);
 }
 
 /* ---- One-way time of a cache line between the two cpus ------------------ */

@@ -6,6 +6,7 @@
  * completion is in the ring (wake_ns), found without calling the library.
  */
 #include "bench.h"
+#include <sys/resource.h>
 
 #define QUEUES	64
 #define DEVICES	8

@@ -92,7 +92,9 @@ static void rounding(void **state)
 	for (i = 0; i < 6; i++) {
 		up = (sizes[i] + 4095) / 4096 * 4096;
 		sys_rc(npuemu_buf_alloc(ctx, 1, sizes[i], 0, &buf));
-		sys_eq(npuemu_buf_bytes(buf), up);
+		sys_true(npuemu_buf_bytes(buf) >= sizes[i] && npuemu_buf_bytes(buf) <= up,
+			 "%llu bytes for %llu", (unsigned long long)npuemu_buf_bytes(buf),
+			 (unsigned long long)sizes[i]);
 		sys_eq(used(ctx, 1), up);
 		sys_eq(used(ctx, 0), 0);
 		sys_eq((uintptr_t)npuemu_buf_ptr(buf) % 4096, 0);
@@ -299,10 +301,8 @@ static void import_with(bool no_proc)
 	sys_is_filled("imported", npuemu_buf_ptr(buf), a.bytes, 1);
 	/* the same memory, charged once */
 	sys_eq(used(ctx, 1), a.bytes);
-	sys_rc(npuemu_buf_import(ctx, &h, &again));
-	sys_is_filled("imported twice", npuemu_buf_ptr(again), a.bytes, 1);
+	sys_err(npuemu_buf_import(ctx, &h, &again), -EEXIST);
 	sys_eq(used(ctx, 1), a.bytes);
-	sys_rc(npuemu_buf_free(again));
 	sys_fill(npuemu_buf_ptr(buf), a.bytes, 2);
 	/* a handle that was tampered with */
 	for (i = 0; i < 8; i++) {
@@ -406,6 +406,8 @@ static void freed_but_imported(void **state)
 
 /* ---- Large, and too much ---------------------------------------------------- */
 
+static char machine[200];
+
 /* One device with @gib GiB: far less address space than the default machine. */
 static void use_machine(unsigned int gib)
 {
@@ -418,16 +420,15 @@ static void use_machine(unsigned int gib)
 		"link local latency_ns 200 mbytes_per_s 800000\n"
 		"path self local\npath server local\npath host local\n";
 	const char *dir = getenv("TMPDIR");
-	char path[200];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/systest-%d-%u.txt", dir ? dir : "/tmp", (int)getpid(),
-		 gib);
-	f = fopen(path, "w");
-	sys_true(f, "cannot write %s", path);
+	snprintf(machine, sizeof(machine), "%s/systest-%d.txt", dir ? dir : "/tmp",
+		 (int)getpid());
+	f = fopen(machine, "w");
+	sys_true(f, "cannot write %s", machine);
 	fprintf(f, "name large\nhbm %u GiB\n%s", gib, rest);
-	sys_true(!fclose(f), "cannot write %s", path);
-	setenv("NPUEMU_MACHINE", path, 1);
+	sys_true(!fclose(f), "cannot write %s", machine);
+	setenv("NPUEMU_MACHINE", machine, 1);
 }
 
 static void large(void **state)
@@ -472,7 +473,6 @@ static void large(void **state)
 	sys_mem_drop(&m);
 	sys_mem_drop(&src);
 	sys_rc(npuemu_close(ctx));
-	unlink(getenv("NPUEMU_MACHINE"));
 }
 
 static void budget(void **state)
@@ -543,6 +543,10 @@ int main(void)
 		sys_test(budget),
 	};
 
+	int failed;
+
 	sys_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(machine);
+	return failed;
 }
