@@ -72,7 +72,12 @@ struct npuemu_jfs_counters {
 	u64 helped;
 	u64 faults;
 	u64 rnr;
-	u64 reserved[3];
+	/* what goes to one device is added to its link when another one's turn
+	 * comes; who reads link counters adds these
+	 */
+	u64 link_to;
+	u64 link_wqes;
+	u64 link_bytes;
 };
 
 struct npuemu_fault_rec {
@@ -251,9 +256,7 @@ struct npuemu_jfs {
 	bool completed;		/* this turn wrote a CQE */
 	u32 dwqe_seen;
 	bool dwqe_used;
-	u32 link_to;		/* counted here, added to the chip's at the turn's end */
-	u64 link_wqes;
-	u64 link_bytes;
+	u32 link_to;		/* = cnt->link_to */
 	u64 cqe_fixed[2];	/* what is the same in every CQE of this queue */
 	struct npuemu_local local[2];
 	struct npuemu_remote remote[8];

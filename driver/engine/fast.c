@@ -20,18 +20,18 @@
 /* Bytes that are backed, mapped at @ptr; @last is the highest good start of a
  * piece of the window's length.
  */
-struct range {
+struct npuemu_range {
 	u64 va;
 	u64 last;
 	u8 *ptr;
 };
 
-struct window {
+struct npuemu_plain {
 	u64 w[8];		/* the first WQE of the run, copied once */
 	u32 len;
 	u32 blocks;		/* of a WQE: 1, FAA 2 */
 	bool read;		/* the near side is written */
-	struct range near, far;
+	struct npuemu_range near, far;
 	const u32 *seq;
 	u32 seq_val;
 	const u64 *life;
@@ -39,7 +39,7 @@ struct window {
 };
 
 /* The part of a place around @va that lies in one backed chunk. */
-static bool range_around(struct range *r, u64 place_va, u64 place_len, u8 *ptr,
+static bool range_around(struct npuemu_range *r, u64 place_va, u64 place_len, u8 *ptr,
 			 const struct npuemu_arena *a, u64 place_off, u64 va, u64 len)
 {
 	u64 in = va - place_va, lo = 0, hi = place_len;
@@ -64,7 +64,7 @@ static bool range_around(struct range *r, u64 place_va, u64 place_len, u8 *ptr,
 	return true;
 }
 
-static bool window_open(struct npuemu_jfs *q, struct window *win)
+static bool window_open(struct npuemu_jfs *q, struct npuemu_plain *win)
 {
 	const u64 *w = win->w;
 	u32 token_id = (u32)(w[1] >> 32) & NPUEMU_SQE_RMT_ID_MASK;
@@ -142,7 +142,7 @@ static __always_inline void move(u8 *dst, const u8 *src, u32 len)
 }
 
 /* Is the WQE at @p one of the run?  Its two places as offsets. */
-static __always_inline bool same(const struct window *win, const u64 *p, u64 *near, u64 *far)
+static __always_inline bool same(const struct npuemu_plain *win, const u64 *p, u64 *near, u64 *far)
 {
 	*near = READ_ONCE(p[7]) - win->near.va;
 	*far = READ_ONCE(p[5]) - win->far.va;
@@ -159,7 +159,7 @@ static __always_inline bool same(const struct window *win, const u64 *p, u64 *ne
  * run.  @e: where their CQEs go, NULL if none are wanted.  @op is one of
  * NPUEMU_OP_WRITE, READ, FAA.
  */
-static __always_inline u32 run(const struct window *win, const u64 *p, u32 n, u64 *e,
+static __always_inline u32 run(const struct npuemu_plain *win, const u64 *p, u32 n, u64 *e,
 			       const struct form *form, u32 ci, u32 op, u32 len)
 {
 	const u32 blocks = op == NPUEMU_OP_FAA ? 2 : 1;
@@ -197,8 +197,8 @@ static void settle(struct npuemu_jfs *q, u32 n, u32 blocks, bool cqes, u64 bytes
 
 	WRITE_ONCE(q->ci, q->ci + n * blocks);
 	q->turn_bytes -= bytes;
-	q->link_wqes += n;
-	q->link_bytes += bytes;
+	WRITE_ONCE(c->link_wqes, c->link_wqes + n);
+	WRITE_ONCE(c->link_bytes, c->link_bytes + bytes);
 	WRITE_ONCE(c->wqes, c->wqes + n);
 	WRITE_ONCE(c->bytes, c->bytes + bytes);
 	if (q->helper)
@@ -222,7 +222,7 @@ static u32 one_run(struct npuemu_jfs *q, u32 budget)
 	u32 ci = q->ci, at = ci & q->mask, n, i;
 	const u64 *p = q->ring + (size_t)at * 8;
 	struct form form = { 0, 0, 0, 0 };
-	struct window win;
+	struct npuemu_plain win;
 	u64 *e = NULL;
 
 	for (i = 0; i < 8; i++)

@@ -131,8 +131,14 @@ static u32 check_sdma(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	const struct npuemu_sdma *d = (const void *)w->bb;
 	u32 op = (d->dw1 >> NPUEMU_SQE_OPCODE_SHIFT) & 0xff;
 
-	w->len = d->len;
-	if (d->reserved || (op != NPUEMU_SDMA_COPY_2D && (d->height || d->src_pitch)))
+	w->len = op == NPUEMU_SDMA_NOP ? 0 : d->len;
+	if (d->dw0 & NPUEMU_SQE_DW0_RESERVED ||
+	    (d->dw0 & NPUEMU_SQE_ORDER_MASK) == NPUEMU_SQE_ORDER_MASK)
+		return malformed(q, w, NPUEMU_ST_UNSUPPORTED_OPCODE,
+				 "reserved bits of the descriptor are not zero");
+	if (d->reserved || (op != NPUEMU_SDMA_REDUCE && d->type) ||
+	    (op != NPUEMU_SDMA_COPY_2D && (d->height || d->src_pitch)) ||
+	    (op != NPUEMU_SDMA_COPY_2D && op != NPUEMU_SDMA_FILL && d->dst_pitch))
 		return malformed(q, w, NPUEMU_ST_UNSUPPORTED_OPCODE,
 				 "a field this SDMA operation does not use is not zero");
 	switch (op) {

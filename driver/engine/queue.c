@@ -9,17 +9,21 @@
  */
 #include "engine.h"
 
-static void links_flush(struct npuemu_jfs *q)
+/* From now on the link to @to is counted; what the last one got is added to it. */
+static void link_switch(struct npuemu_jfs *q, u32 to)
 {
-	struct npuemu_link_counters *l;
+	struct npuemu_jfs_counters *c = q->cnt;
+	struct npuemu_link_counters *l =
+		&q->chip->links[q->device * NPUEMU_MAX_DEVICES + q->link_to];
 
-	if (!q->link_wqes)
-		return;
-	l = &q->chip->links[q->device * NPUEMU_MAX_DEVICES + q->link_to];
-	npuemu_fetch_add(&l->wqes, q->link_wqes);
-	npuemu_fetch_add(&l->bytes, q->link_bytes);
-	q->link_wqes = 0;
-	q->link_bytes = 0;
+	if (c->link_wqes) {
+		npuemu_fetch_add(&l->wqes, c->link_wqes);
+		npuemu_fetch_add(&l->bytes, c->link_bytes);
+	}
+	WRITE_ONCE(c->link_wqes, 0);
+	WRITE_ONCE(c->link_bytes, 0);
+	WRITE_ONCE(c->link_to, to);
+	q->link_to = to;
 }
 
 void npuemu_jfs_release(struct npuemu_jfs *q)
@@ -188,12 +192,10 @@ static inline void count(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	WRITE_ONCE(q->cnt->bytes, q->cnt->bytes + w->done);
 	if (q->helper)
 		WRITE_ONCE(q->cnt->helped, q->cnt->helped + 1);
-	if (unlikely(q->link_to != to)) {
-		links_flush(q);
-		q->link_to = to;
-	}
-	q->link_wqes++;
-	q->link_bytes += w->done;
+	if (unlikely(q->link_to != to))
+		link_switch(q, to);
+	WRITE_ONCE(q->cnt->link_wqes, q->cnt->link_wqes + 1);
+	WRITE_ONCE(q->cnt->link_bytes, q->cnt->link_bytes + w->done);
 	if (unlikely(q->jfc->times))
 		model(q, w, to);
 }
@@ -289,7 +291,7 @@ static bool turn(struct npuemu_jfs *q, bool *waiting)
 					break;
 				}
 				budget -= npuemu_run_plain(q, budget);
-				if (!budget || !q->turn_bytes)
+				if (!budget || !q->turn_bytes || q->pi == q->ci)
 					break;
 			}
 			if (q->state != NPUEMU_QS_READY || !npuemu_fetch(q, w))
@@ -346,7 +348,6 @@ bool npuemu_jfs_turn(struct npuemu_jfs *q, bool helper, bool *waiting)
 		more = q->win ? npuemu_run_window(q, waiting) : turn(q, waiting);
 		break;
 	}
-	links_flush(q);
 	return more;
 }
 
@@ -356,6 +357,7 @@ static void drop_all(struct npuemu_jfs *q)
 		q->chip->ops->send_cancel(q, &q->cur);
 	if (q->win)
 		npuemu_drop_window(q);
+	link_switch(q, q->device);
 	q->busy = false;
 	q->ci = 0;
 	q->pi = 0;

@@ -347,6 +347,10 @@ struct npuemu_process_info {
 	uint64_t hbm_used;
 	uint64_t hbm_backed;
 	struct npuemu_counters cnt;	/* of all its queues */
+	uint64_t engine_turns;	/* of queues, by its engine thread */
+	uint64_t engine_parks;	/* times it stopped looking at a queue */
+	uint64_t engine_sleeps;
+	uint64_t doorbell_faults;	/* plain stores that woke it */
 	char comm[16];
 	char waits[96];		/* what it waits for, and since when; "" if it does not */
 };
@@ -381,6 +385,20 @@ struct npuemu_fault {
 	uint32_t count;		/* per queue; stop after so many; 0: never */
 	uint64_t seed;
 };
+struct npuemu_link_info {
+	uint32_t size;
+	uint32_t from;
+	uint32_t to;
+	uint32_t latency_ns;	/* one way, as the machine is described */
+	uint32_t mbytes_per_s;	/* between these two */
+	uint32_t reserved;
+	uint64_t wqes;		/* of all live processes */
+	uint64_t bytes;
+	char name[16];		/* of the class of link */
+};
+int npuemu_link_query(struct npuemu *ctx, uint32_t from, uint32_t to,
+		      struct npuemu_link_info *info);
+
 /* Up to 16 at a time; -ENOSPC. */
 int npuemu_fault_inject(struct npuemu *ctx, const struct npuemu_fault *fault);
 int npuemu_fault_clear(struct npuemu *ctx);

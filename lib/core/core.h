@@ -228,6 +228,7 @@ struct npuemu_host {
 	int (*wait_word)(struct npuemu *ctx, const volatile u64 *word, u32 cmp, u64 value,
 			 s64 deadline);
 	struct npuemu_queue *(*queue_by_id)(struct npuemu *ctx, u32 id);
+	int (*link_query)(struct npuemu *ctx, u32 from, u32 to, struct npuemu_link_info *info);
 	int (*process_list)(struct npuemu *ctx, struct npuemu_process_info *list, int n);
 	int (*queue_list)(struct npuemu *ctx, u32 slot, struct npuemu_queue_stat *list, int n);
 	int (*fault_inject)(struct npuemu *ctx, const struct npuemu_fault_rec *fault);

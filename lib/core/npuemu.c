@@ -771,6 +771,22 @@ NPUEMU_API int npuemu_doorbell(struct npuemu_queue *q)
 
 /* ---- Looking and disturbing ------------------------------------------------------------------ */
 
+NPUEMU_API int npuemu_link_query(struct npuemu *ctx, uint32_t from, uint32_t to,
+				 struct npuemu_link_info *info)
+{
+	int err = check_ctx(ctx, "npuemu_link_query");
+
+	if (!err)
+		err = check_size(info, info ? info->size : 0, sizeof(*info), "npuemu_link_query");
+	if (!err)
+		err = check_device(ctx, from > to ? from : to, "npuemu_link_query");
+	if (err)
+		return err;
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	return ctx->host->link_query(ctx, from, to, info);
+}
+
 NPUEMU_API int npuemu_process_list(struct npuemu *ctx, struct npuemu_process_info *list, int n)
 {
 	int err = check_ctx(ctx, "npuemu_process_list");

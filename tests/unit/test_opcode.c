@@ -97,6 +97,7 @@ static void make(struct fh_wqe *w, u32 op, u32 flags, u32 n)
 		fh_put32(w, 48, FH_TOKEN_ID);
 		fh_put32(w, 52, FH_TOKEN_VALUE);
 		fh_put64(w, 56, FH_PEER_VA + 0x8000);
+		w->nbb = 2;
 	}
 	for (i = 0; i < n && at + 16 * (i + 1) <= 256; i++)
 		fh_sge(w, at + 16 * i, FH_VA + 64 * i, 8);

@@ -324,6 +324,10 @@ static void slot_empty(struct user *u, u32 slot, u64 life)
 	memset(s->sleeper, 0, sizeof(s->sleeper));
 	for (i = 0; i < ARRAY_SIZE(s->inbox); i++)
 		WRITE_ONCE(s->inbox[i], 0);
+	s->engine_turns = 0;
+	s->engine_parks = 0;
+	s->engine_sleeps = 0;
+	s->doorbell_faults = 0;
 	s->queues_hi = 0;
 	s->bufs_hi = 0;
 	s->segs_hi = 0;

@@ -106,6 +106,7 @@ static void fault(struct user *u)
 
 		if (m.event != UFFD_EVENT_PAGEFAULT || off >= DB_BYTES)
 			continue;
+		WRITE_ONCE(u->slot->doorbell_faults, u->slot->doorbell_faults + 1);
 		/* hot before the page opens: the store must not be missed */
 		npuemu_fetch_or(&u->hot[i / 64], 1ull << (i % 64));
 		bell_ring_engine(u->slot);

@@ -298,6 +298,7 @@ const struct npuemu_host npuemu_user_host = {
 	.wait_cq = user_wait_cq,
 	.wait_word = user_wait_word,
 	.queue_by_id = user_queue_by_id,
+	.link_query = user_link_query,
 	.process_list = user_process_list,
 	.queue_list = user_queue_list,
 	.fault_inject = fault_inject,

@@ -177,8 +177,45 @@ static void add_counters(struct npuemu_counters *sum, const struct npuemu_jfs_co
 	u32 i;
 
 	_Static_assert(sizeof(*sum) == sizeof(*c), "public and private counters are one layout");
-	for (i = 0; i < sizeof(*c) / 8; i++)
+	/* the last three are the queue's own, see link_of_queue() */
+	for (i = 0; i < sizeof(*c) / 8 - 3; i++)
 		to[i] += READ_ONCE(from[i]);
+}
+
+/* What a queue has sent over a link and not yet added to its counters. */
+static void link_of_queue(const struct slot_queue *q, u32 from, u32 to,
+			  struct npuemu_link_info *info)
+{
+	if (!READ_ONCE(q->used) || q->device != from || READ_ONCE(q->cnt.link_to) != to)
+		return;
+	info->wqes += READ_ONCE(q->cnt.link_wqes);
+	info->bytes += READ_ONCE(q->cnt.link_bytes);
+}
+
+int user_link_query(struct npuemu *ctx, u32 from, u32 to, struct npuemu_link_info *info)
+{
+	struct user *u = user_of(ctx);
+	const struct npuemu_link_class *c = npuemu_machine_link(&u->head->machine, from, to);
+	u64 life;
+	u32 s, i;
+
+	info->from = from;
+	info->to = to;
+	info->latency_ns = c->latency_ns;
+	info->mbytes_per_s = c->pair_mbytes_per_s;
+	snprintf(info->name, sizeof(info->name), "%.15s", c->name);
+	for (s = 0; s < NPUEMU_MAX_SLOTS; s++) {
+		const struct npuemu_link_counters *l = (void *)(slot_at(u, s) + OFF_LINKS);
+
+		if (!live(u, s, &life))
+			continue;
+		l += from * NPUEMU_MAX_DEVICES + to;
+		info->wqes += READ_ONCE(l->wqes);
+		info->bytes += READ_ONCE(l->bytes);
+		for (i = 1; i < bounded(READ_ONCE(slot_head(u, s)->queues_hi), SLOT_QUEUES); i++)
+			link_of_queue(&slot_queues(u, s)[i], from, to, info);
+	}
+	return 0;
 }
 
 static void process_fill(const struct user *u, u32 s, u64 life, struct npuemu_process_info *p)
@@ -206,6 +243,10 @@ static void process_fill(const struct user *u, u32 s, u64 life, struct npuemu_pr
 	for (i = 1; i < bounded(READ_ONCE(h->queues_hi), SLOT_QUEUES); i++)
 		if (READ_ONCE(q[i].used))
 			add_counters(&p->cnt, &q[i].cnt);
+	p->engine_turns = READ_ONCE(h->engine_turns);
+	p->engine_parks = READ_ONCE(h->engine_parks);
+	p->engine_sleeps = READ_ONCE(h->engine_sleeps);
+	p->doorbell_faults = READ_ONCE(h->doorbell_faults);
 	for (i = 0; i < SLOT_SLEEPERS; i++)
 		if (READ_ONCE(h->sleeper[i].kind)) {
 			sleeper_describe(u, &h->sleeper[i], p->waits, sizeof(p->waits));

@@ -80,6 +80,10 @@ struct slot_head {
 	u32 segs_hi;
 	u32 imports_hi;
 	u64 inbox[NPUEMU_MAX_SLOTS / 64];	/* senders with something for us */
+	u64 engine_turns;
+	u64 engine_parks;
+	u64 engine_sleeps;
+	u64 doorbell_faults;
 	struct slot_arena arena[NPUEMU_MAX_DEVICES];
 	struct slot_sleeper sleeper[SLOT_SLEEPERS];
 	pthread_mutex_t alive;	/* robust: held by the engine thread as long as it lives */
@@ -134,7 +138,7 @@ struct slot_queue {
 	u32 todo;		/* the last turn left something */
 	struct npuemu_jfs_counters cnt;
 	char cause[NPUEMU_CAUSE_BYTES];
-};
+} __attribute__((aligned(64)));	/* no two queues' owner words on a line */
 
 /* inbox: a ring of entries for every possible sender */
 enum entry_state {
@@ -199,6 +203,20 @@ struct board_head {
 	struct board_faults faults;
 	struct npuemu_machine machine;
 };
+
+_Static_assert(sizeof(struct slot_head) <= PAGE, "a slot's head is one page");
+_Static_assert(sizeof(struct slot_buf) * SLOT_BUFS <= OFF_SHARES - OFF_BUFS, "buffers fit");
+_Static_assert(sizeof(struct npuemu_share) * SLOT_BUFS <= OFF_SEGS - OFF_SHARES, "shares fit");
+_Static_assert(sizeof(struct npuemu_seg_rec) * SLOT_SEGS <= OFF_IMPORTS - OFF_SEGS,
+	       "segments fit");
+_Static_assert(sizeof(struct slot_import) * SLOT_IMPORTS <= OFF_LINKS - OFF_IMPORTS,
+	       "imports fit");
+_Static_assert(sizeof(struct slot_queue) * SLOT_QUEUES <= OFF_BACKED - OFF_QUEUES,
+	       "queues fit");
+_Static_assert(sizeof(struct inbox_entry) == 512, "an inbox entry is 512 bytes");
+_Static_assert(sizeof(struct inbox_entry) * INBOX_ENTRIES * NPUEMU_MAX_SLOTS <=
+	       SLOT_STRIDE - OFF_INBOX, "inboxes fit");
+_Static_assert(sizeof(struct board_head) <= BOARD_HEAD, "the board's head fits");
 
 /* ---- One process's share ---------------------------------------------------- */
 
@@ -373,6 +391,7 @@ int machine_load(const char *name, struct npuemu_machine *m);
 
 int user_query(struct npuemu *ctx, struct npuemu_info *info);
 int user_device_query(struct npuemu *ctx, u32 device, struct npuemu_device_info *info);
+int user_link_query(struct npuemu *ctx, u32 from, u32 to, struct npuemu_link_info *info);
 int user_process_list(struct npuemu *ctx, struct npuemu_process_info *list, int n);
 int user_queue_list(struct npuemu *ctx, u32 slot, struct npuemu_queue_stat *list, int n);
 void queue_stat_fill(const struct slot_queue *s, struct npuemu_queue_stat *stat);

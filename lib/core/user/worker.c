@@ -38,6 +38,8 @@ void queue_heat(struct user *u, struct npuemu_queue *q)
 {
 	u32 i = q->index, sleep;
 
+	if (unlikely(u->chip.trace))
+		npuemu_trace_add(q->jfs.id, NPUEMU_TR_WAKE, q->view.pi, 0);
 	WRITE_ONCE(q->cold, 0);
 	npuemu_fetch_or(&u->hot[i / 64], 1ull << (i % 64));
 	sleep = READ_ONCE(u->slot->esleep);
@@ -189,8 +191,10 @@ static bool round_hot(struct user *u)
 		for (; mask; mask &= mask - 1) {
 			u32 k = i * 64 + (u32)__builtin_ctzll(mask);
 
-			if (maybe_news(u, k))
-				any |= queue_turn(u, k, false);
+			if (!maybe_news(u, k))
+				continue;
+			WRITE_ONCE(u->slot->engine_turns, u->slot->engine_turns + 1);
+			any |= queue_turn(u, k, false);
 		}
 	}
 	return any;
@@ -211,6 +215,9 @@ static void cool(struct user *u, u32 k)
 	}
 	q = u->queues[k];
 	if (q) {
+		WRITE_ONCE(u->slot->engine_parks, u->slot->engine_parks + 1);
+		if (unlikely(u->chip.trace))
+			npuemu_trace_add(q->jfs.id, NPUEMU_TR_PARK, q->jfs.pi, 0);
 		xchg(&q->cold, 1);
 		if (q->jfs.raw)
 			doorbell_protect(u, k, true);
@@ -357,6 +364,7 @@ static void rest(struct user *u, struct pace *p)
 		p->backoff = LAZY_NS;
 	if (!waits && !(u->uffd < 0 && any_raw(u)))
 		p->backoff = INT64_MAX;
+	WRITE_ONCE(u->slot->engine_sleeps, u->slot->engine_sleeps + 1);
 	nap(u, ENGINE_SLEEPS, p->backoff);
 	if (p->backoff == INT64_MAX) {
 		p->backoff = 0;
