@@ -28,17 +28,18 @@ static void read_ci(struct npuemu_jfc *jfc)
 
 static bool room(struct npuemu_jfc *jfc, bool flush_done)
 {
-	u32 limit = jfc->mask + 1 - (flush_done ? 0 : READ_ONCE(jfc->attached));
+	/* more queues than entries is possible: nothing may go below zero here */
+	u32 kept = flush_done ? 0 : READ_ONCE(jfc->attached);
 
-	if (likely(jfc->pi - jfc->ci < limit))
+	if (likely(jfc->pi - jfc->ci + kept <= jfc->mask))
 		return true;
 	read_ci(jfc);
-	if (jfc->pi - jfc->ci < limit)
+	if (jfc->pi - jfc->ci + kept <= jfc->mask)
 		return true;
 	WRITE_ONCE(jfc->starved, 1);
 	smp_mb(); /* the poller stores its index, then looks whether we starve */
 	read_ci(jfc);
-	return jfc->pi - jfc->ci < limit;
+	return jfc->pi - jfc->ci + kept <= jfc->mask;
 }
 
 /* Is there room for an entry, as far as one can say without holding it? */
@@ -67,7 +68,7 @@ bool npuemu_complete(struct npuemu_jfs *q, u32 last_bb, u32 status, u32 bytes,
 	u64 e[8];
 
 	e[0] = q->cqe_fixed[0] | status_bits(status) | (flush_done ? NPUEMU_CQE_FD : 0) |
-	       (u64)(last_bb & NPUEMU_CQE_ENTRY_IDX_MASK) << 32;
+	       (u64)(last_bb & q->mask) << 32;
 	e[1] = q->cqe_fixed[1];
 	e[2] = (u64)(u32)q->user_data << 32 | bytes;
 	e[3] = q->user_data >> 32;

@@ -130,7 +130,7 @@ static inline void put_cqe(const struct form *f, u64 *e, u32 bb)
 	WRITE_ONCE(e[5], 0);
 	WRITE_ONCE(e[6], 0);
 	WRITE_ONCE(e[7], 0);
-	smp_store_release(&e[0], f->e0 | (u64)(bb & NPUEMU_CQE_ENTRY_IDX_MASK) << 32);
+	smp_store_release(&e[0], f->e0 | (u64)bb << 32);
 }
 
 static __always_inline void move(u8 *dst, const u8 *src, u32 len)
@@ -155,12 +155,12 @@ static __always_inline bool same(const struct npuemu_plain *win, const u64 *p, u
 }
 
 /*
- * Up to @n WQEs from @p on, no end of a ring among them; how many were of the
- * run.  @e: where their CQEs go, NULL if none are wanted.  @op is one of
+ * Up to @n WQEs from @p on, block @at of the ring and no end of it among them;
+ * how many were of the run.  @e: where their CQEs go, NULL if none are wanted.  @op is one of
  * NPUEMU_OP_WRITE, READ, FAA.
  */
 static __always_inline u32 run(const struct npuemu_plain *win, const u64 *p, u32 n, u64 *e,
-			       const struct form *form, u32 ci, u32 op, u32 len)
+			       const struct form *form, u32 at, u32 op, u32 len)
 {
 	const u32 blocks = op == NPUEMU_OP_FAA ? 2 : 1;
 	u64 near, far;
@@ -182,9 +182,9 @@ static __always_inline u32 run(const struct npuemu_plain *win, const u64 *p, u32
 				break;
 			WRITE_ONCE(*(u64 *)l, npuemu_fetch_add((u64 *)r, READ_ONCE(p[8])));
 		}
-		ci += blocks;
+		at += blocks;
 		if (e) {
-			put_cqe(form, e, ci - 1);
+			put_cqe(form, e, at - 1);
 			e += 8;
 		}
 	}
@@ -247,13 +247,13 @@ static u32 one_run(struct npuemu_jfs *q, u32 budget)
 		form.e3 = q->user_data >> 32;
 	}
 	if (win.blocks == 2)
-		n = run(&win, p, n, e, &form, ci, NPUEMU_OP_FAA, 8);
+		n = run(&win, p, n, e, &form, at, NPUEMU_OP_FAA, 8);
 	else if (win.read)
-		n = run(&win, p, n, e, &form, ci, NPUEMU_OP_READ, win.len);
+		n = run(&win, p, n, e, &form, at, NPUEMU_OP_READ, win.len);
 	else if (win.len == 8)
-		n = run(&win, p, n, e, &form, ci, NPUEMU_OP_WRITE, 8);
+		n = run(&win, p, n, e, &form, at, NPUEMU_OP_WRITE, 8);
 	else
-		n = run(&win, p, n, e, &form, ci, NPUEMU_OP_WRITE, win.len);
+		n = run(&win, p, n, e, &form, at, NPUEMU_OP_WRITE, win.len);
 	if (n)
 		settle(q, n, win.blocks, e, (u64)n * win.len);
 	return n;

@@ -34,7 +34,8 @@ void npuemu_faults_load(struct npuemu_jfs *q)
 		if (f->kind >= NPUEMU_FK_KINDS ||
 		    (f->slot != NPUEMU_FAULT_ANY && f->slot != q->chip->slot) ||
 		    (f->queue != NPUEMU_FAULT_ANY && f->queue != q->id) ||
-		    (f->device != NPUEMU_FAULT_ANY && f->device != q->device))
+		    (f->device != NPUEMU_FAULT_ANY && f->device != q->device) ||
+		    f->status > 0xffff)	/* has no place in a CQE */
 			continue;
 		q->fault[q->nfaults].rec = *f;
 		q->fault[q->nfaults].rng = f->seed ^ (u64)q->id << 32;

@@ -52,6 +52,8 @@ static __cold void fail(struct npuemu_jfs *q, u32 status)
 {
 	if (!q->last_status)
 		q->last_status = status;
+	if (q->state == NPUEMU_QS_ERROR)	/* flushing: there it stays */
+		return;
 	if (q->error_suspend && status != NPUEMU_ST_WR_FLUSH_ERR) {
 		q->state = NPUEMU_QS_SUSPENDED;
 		return;
@@ -74,6 +76,7 @@ static void accept_pi(struct npuemu_jfs *q, u32 pi)
  */
 static bool read_pi(struct npuemu_jfs *q)
 {
+	const u32 *dwqe = q->db_pi - NPUEMU_DB_PI / sizeof(u32);
 	u32 depth = q->mask + 1, pi = smp_load_acquire(q->db_pi), dw;
 
 	if (pi != q->pi_raw) {
@@ -89,7 +92,7 @@ static bool read_pi(struct npuemu_jfs *q)
 	}
 	if (unlikely(q->raw) && q->pi == q->ci) {
 		/* a direct WQE, stored whole, rings with 16 bits of the index */
-		dw = smp_load_acquire(q->db_pi - NPUEMU_DB_PI / 4);
+		dw = smp_load_acquire(dwqe);
 		if (dw != q->dwqe_seen) {
 			u32 delta = (dw - q->ci) & NPUEMU_SQE_IDX_MASK;
 
@@ -164,9 +167,19 @@ bool npuemu_fetch(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	return true;
 }
 
-/* What the modelled device would have taken, one WQE after the other. */
-static void model(struct npuemu_jfs *q, struct npuemu_wqe *w, u32 to)
+/* The device a WQE goes to, for the link's counters and its speed. */
+static inline u32 device_of(const struct npuemu_jfs *q, const struct npuemu_wqe *w)
 {
+	if (!w->op || !(w->op->flags & NPUEMU_OPF_REMOTE))
+		return q->device;
+	return (u32)(w->op->flags & NPUEMU_OPF_WRITE_ADD ? w->bb[2] : w->bb[3] >> 32) &
+	       (NPUEMU_MAX_DEVICES - 1);
+}
+
+/* What the modelled device would have taken, one WQE after the other. */
+static noinline void model(struct npuemu_jfs *q, const struct npuemu_wqe *w)
+{
+	u32 to = device_of(q, w);
 	const struct npuemu_machine *m = q->chip->machine;
 	const struct npuemu_engine_desc *e = &m->engine[q->type ? NPUEMU_ENGINE_SDMA :
 							NPUEMU_ENGINE_UDMA];
@@ -183,11 +196,8 @@ static void model(struct npuemu_jfs *q, struct npuemu_wqe *w, u32 to)
 
 static inline void count(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
-	u32 to = q->device;
+	u32 to = device_of(q, w);
 
-	if (w->op && w->op->flags & NPUEMU_OPF_REMOTE)
-		to = (u32)(w->op->flags & NPUEMU_OPF_WRITE_ADD ? w->bb[2] : w->bb[3] >> 32) &
-		     (NPUEMU_MAX_DEVICES - 1);
 	WRITE_ONCE(q->cnt->wqes, q->cnt->wqes + 1);
 	WRITE_ONCE(q->cnt->bytes, q->cnt->bytes + w->done);
 	if (q->helper)
@@ -196,12 +206,14 @@ static inline void count(struct npuemu_jfs *q, struct npuemu_wqe *w)
 		link_switch(q, to);
 	WRITE_ONCE(q->cnt->link_wqes, q->cnt->link_wqes + 1);
 	WRITE_ONCE(q->cnt->link_bytes, q->cnt->link_bytes + w->done);
-	if (unlikely(q->jfc->times))
-		model(q, w, to);
 }
 
 bool npuemu_retire(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
+	u64 free_at = q->model_ns;
+
+	if (unlikely(q->jfc->times))
+		model(q, w);	/* first: its own entry has it */
 	if (likely(!w->status)) {
 		if ((u32)w->bb[0] & NPUEMU_SQE_CQE &&
 		    unlikely(!npuemu_complete(q, w->first + w->nbb - 1, 0, (u32)w->len,
@@ -210,14 +222,17 @@ bool npuemu_retire(struct npuemu_jfs *q, struct npuemu_wqe *w)
 				q->chip->ops->explain(q, "completion queue is full: poll it, or make it deeper");
 				fail(q, NPUEMU_ST_WR_FLUSH_ERR);
 			}
+			q->model_ns = free_at;
 			return false;
 		}
 		count(q, w);
 		return true;
 	}
 	/* an error completes whether it was asked for or not */
-	if (!npuemu_complete(q, w->first + w->nbb - 1, w->status, 0, false))
+	if (!npuemu_complete(q, w->first + w->nbb - 1, w->status, 0, false)) {
+		q->model_ns = free_at;
 		return false;
+	}
 	count(q, w);
 	WRITE_ONCE(q->cnt->errors, q->cnt->errors + 1);
 	fail(q, w->status);
@@ -239,12 +254,12 @@ bool npuemu_flush_one(struct npuemu_jfs *q, struct npuemu_wqe *w)
 /* ERROR: everything outstanding completes as flushed, then one last entry. */
 static bool flush(struct npuemu_jfs *q, bool *waiting)
 {
-	u32 budget = NPUEMU_TURN_WQES;
+	u32 budget;
 	bool empty = true;
 
 	if (q->win && !npuemu_flush_window(q, &empty))
 		goto no_room;
-	while (budget--) {
+	for (budget = NPUEMU_TURN_WQES; budget; budget--) {
 		if (!q->busy) {
 			if (q->pi == q->ci && !read_pi(q))
 				break;
@@ -258,7 +273,7 @@ static bool flush(struct npuemu_jfs *q, bool *waiting)
 			goto no_room;
 		q->busy = false;
 	}
-	if (q->busy || q->pi != q->ci)
+	if (!budget)	/* flush-done comes last: look at the doorbell first */
 		return true;
 	if (q->flush_done_due) {
 		if (!npuemu_complete(q, q->ci - 1, NPUEMU_ST_WR_FLUSH_ERR, 0, true))

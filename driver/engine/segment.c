@@ -152,7 +152,7 @@ static noinline const char *remote_slow(struct npuemu_jfs *q, struct npuemu_remo
 	if (!peer || smp_load_acquire(peer->life) != peer->life_val)
 		return "nobody answers at this endpoint (the process is gone?)";
 	*status = NPUEMU_ST_REM_ACCESS_ABORT;
-	if (index >= peer->nsegs)
+	if (index >= READ_ONCE(peer->nsegs))
 		return "no such segment at the owner";
 	if (!read_record(&peer->segs[index], &rec) || rec.token_id != token_id)
 		return "no such segment at the owner (unregistered?)";
@@ -163,7 +163,8 @@ static noinline const char *remote_slow(struct npuemu_jfs *q, struct npuemu_remo
 	}
 	/* the owner's record is not believed either */
 	if (rec.len > arena->bytes || rec.off > arena->bytes - rec.len ||
-	    rec.va + rec.len < rec.va || rec.buf >= arena->nshares)
+	    rec.va + rec.len < rec.va || rec.buf >= arena->nshares ||
+	    (rec.va ^ rec.off) & 15)	/* a word aligned there must be so here */
 		return "the owner's segment record is damaged";
 	r->eid[0] = eid[0];
 	r->eid[1] = eid[1];

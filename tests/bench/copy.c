@@ -4,8 +4,8 @@
  * memcpy and a plain vector loop over shared mappings of the same kind, and
  * memcpy over private 2 MiB pages.
  *
- * Up to 64 KiB eight WRITEs go out with one doorbell, larger ones one by one.
- * One pair of buffers is used over and over, as ucx_perftest does.
+ * Each WRITE has a doorbell and a completion of its own, and the next one waits
+ * for it.  One pair of buffers is used over and over, as ucx_perftest does.
  */
 #include "bench.h"
 
@@ -25,19 +25,17 @@ struct copy {
 static double write_one_size(void *arg, uint64_t n)
 {
 	const struct copy *c = arg;
-	uint32_t batch = c->bytes <= 64 * KIB ? 8 : 1, j;
 	uint64_t i, *last = b.src + c->bytes / 8 - 1;
 	double t;
 
 	*b.src = ++stamp;
 	*last = stamp;
 	t = bench_now();
-	for (i = 0; i < n; i += batch) {
-		for (j = 0; j < batch; j++)
-			npuemu_post_write(b.q, b.src, (uint32_t)c->bytes, &b.target,
-					  b.raddr, NPUEMU_SQE_CQE | NPUEMU_RELAXED);
+	for (i = 0; i < n; i++) {
+		npuemu_post_write(b.q, b.src, (uint32_t)c->bytes, &b.target, b.raddr,
+				  NPUEMU_SQE_CQE | NPUEMU_RELAXED);
 		bench_try(npuemu_doorbell(b.q));
-		bench_drain(b.cq, batch, &b.bad);
+		bench_drain(b.cq, 1, &b.bad);
 	}
 	return bench_now() - t;
 }
@@ -46,18 +44,15 @@ static double write_one_size(void *arg, uint64_t n)
 static double write_reduce(void *arg, uint64_t n)
 {
 	const struct copy *c = arg;
-	uint32_t batch = c->bytes <= 64 * KIB ? 8 : 1, j;
 	double t = bench_now();
 	uint64_t i;
 
-	for (i = 0; i < n; i += batch) {
-		for (j = 0; j < batch; j++)
-			npuemu_post_write_reduce(b.q, (char *)b.src + LARGEST,
-						 (uint32_t)c->bytes, &b.target,
-						 b.raddr + LARGEST, NPUEMU_REDUCE_SUM,
-						 NPUEMU_FP32, NPUEMU_SQE_CQE | NPUEMU_RELAXED);
+	for (i = 0; i < n; i++) {
+		npuemu_post_write_reduce(b.q, (char *)b.src + LARGEST, (uint32_t)c->bytes,
+					 &b.target, b.raddr + LARGEST, NPUEMU_REDUCE_SUM,
+					 NPUEMU_FP32, NPUEMU_SQE_CQE | NPUEMU_RELAXED);
 		bench_try(npuemu_doorbell(b.q));
-		bench_drain(b.cq, batch, &b.bad);
+		bench_drain(b.cq, 1, &b.bad);
 	}
 	t = bench_now() - t;
 	sums[c->bytes > 64 * KIB] += n;
@@ -167,7 +162,7 @@ int main(int argc, char **argv)
 			if (asprintf(&name, "%s_%s", what, size_names[i]) < 0)	\
 				bench_die("no memory");			\
 			cases[count++] = (struct bench_case){		\
-				name, fn, &(where)[i], i ? 1 : 8, 0 };	\
+				name, fn, &(where)[i], 1, 0 };	\
 		} while (0)
 		ADD("memcpy", by_memcpy, all);
 		ADD("write", write_one_size, all);

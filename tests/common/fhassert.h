@@ -14,6 +14,14 @@
 
 #include "fakehost.h"
 
+/*
+ * The engine has a fast path for plain work, which a queue that is traced does
+ * not take.  A test that is registered with BOTH_WAYS() runs on either.
+ */
+#define BOTH_WAYS(name)							\
+	{ #name, name, set_up, tear_down, NULL },			\
+	{ #name " (long walk)", name, set_up_long, tear_down, NULL }
+
 /* fail_msg() does not know that it never returns. */
 #define fh_fail(...)	do { fail_msg(__VA_ARGS__); abort(); } while (0)
 

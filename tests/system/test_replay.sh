@@ -240,6 +240,16 @@ gone()
 	kill -9 "$1"
 }
 
+# The dead have left nothing behind: no queue, no HBM, no physical memory.
+clean_board()
+{
+	"$BUILD/bin/npuemu-smi" --json >"$work/out" || bad 'npuemu-smi'
+	grep -Eq '"backed_bytes": 0,?$' "$work/out" || bad "$(grep '"backed_bytes"' "$work/out")"
+	if grep -E '"(hbm_used|queues|processes)": [1-9]' "$work/out" >&2; then
+		bad 'the board is not empty'
+	fi
+}
+
 # ended CODE: of decode
 ended()
 {
@@ -249,6 +259,7 @@ ended()
 	rc=$?
 	((rc == $1)) || bad "decode ended with $rc, not $1"
 	gone "$prefill"
+	clean_board
 }
 
 start

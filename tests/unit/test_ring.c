@@ -337,6 +337,44 @@ static void cq_full_two_queues(void **state)
 	fh_cq_free(&cq);
 }
 
+/* Even with more queues than entries. */
+static void cq_crowded(void **state)
+{
+	struct fakehost *fh = *state;
+	struct npuemu_cqe before[64];
+	struct fh_queue *f[80];
+	struct fh_cq cq;
+	struct fh_wqe w;
+	u32 i;
+
+	fh_cq_init(&cq, 64);
+	for (i = 0; i < 80; i++)
+		f[i] = fh_queue(fh, 64, 0, 0, &cq);
+	fh_nop(&w, FH_CQE);
+	for (i = 0; i < 80; i++)
+		assert_int_equal(npuemu_jfs_modify(&f[i]->q, NPUEMU_QS_ERROR), 0);
+	for (i = 0; i < 64; i++)
+		fh_turn(f[i]);
+	memcpy(before, cq.jfc.ring, sizeof(before));
+	for (; i < 80; i++) {
+		fh_turn(f[i]);
+		assert_true(f[i]->waiting);
+	}
+	assert_memory_equal(before, cq.jfc.ring, sizeof(before));
+	assert_int_equal(cq.jfc.pi, 64);
+	npuemu_jfs_modify(&f[0]->q, NPUEMU_QS_RESET);
+	f[0]->pi = 0;
+	npuemu_jfs_modify(&f[0]->q, NPUEMU_QS_READY);
+	for (i = 0; i < 70; i++) {
+		fh_post(f[0], &w);
+		fh_run(f[0]);
+	}
+	assert_memory_equal(before, cq.jfc.ring, sizeof(before));
+	for (i = 0; i < 80; i++)
+		fh_queue_free(f[i]);
+	fh_cq_free(&cq);
+}
+
 /* What a consumer says it has read is believed only if it can be. */
 static void wrong_consumer_index(void **state)
 {
@@ -391,6 +429,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(direct_wqes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cq_full, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cq_full_two_queues, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(cq_crowded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(wrong_consumer_index, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(consumer_index_wraps, set_up, tear_down),
 	};

@@ -244,17 +244,15 @@ void inbox_init(struct user *u)
 static struct npuemu_jfr *target_of(struct user *u, const struct inbox_entry *e)
 {
 	u32 i = e->target & (SLOT_QUEUES - 1);
+	struct npuemu_rq *r;
 
 	if (e->jetty) {
-		struct npuemu_queue *q = u->queues[i];
+		struct npuemu_queue *q = smp_load_acquire(&u->queues[i]);
 
-		if (!q || q->jfs.id != e->target || !q->rq)
-			return NULL;
-		return &q->rq->jfr;
+		return q && q->jfs.id == e->target && q->rq ? &q->rq->jfr : NULL;
 	}
-	if (!u->rqs[i] || u->rqs[i]->jfr.id != e->target)
-		return NULL;
-	return &u->rqs[i]->jfr;
+	r = smp_load_acquire(&u->rqs[i]);
+	return r && r->jfr.id == e->target ? &r->jfr : NULL;
 }
 
 /* Pointers to the sender's bytes; false if what it says cannot be. */

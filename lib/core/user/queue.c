@@ -216,13 +216,12 @@ static int queue_setup(struct user *u, struct npuemu_queue *q,
 {
 	struct slot_queue *s = &slot_queues(u, u->slot_index)[i];
 	struct npuemu_jfs *j = &q->jfs;
-	u32 owner;
+	const size_t rest = offsetof(struct slot_queue, used);
 
 	if (board_back(u, u->slot_index, OFF_QUEUES + i * sizeof(*s), sizeof(*s)))
 		return -ENOSPC;
-	owner = s->owner & ~1u;
-	memset(s, 0, sizeof(*s));
-	s->owner = owner;
+	/* the owner word goes on counting from where it was: others may look at it */
+	memset((u8 *)s + rest, 0, sizeof(*s) - rest);
 	u->queue_gen[i]++;
 	q->index = i;
 	q->db = db_word(u, i);

@@ -76,7 +76,7 @@ bool queue_turn(struct user *u, u32 index, bool helper)
 	if (!npuemu_owner_try(owner))
 		return false;
 	/* looked up only now: who destroys a queue owns it, too */
-	q = u->queues[index];
+	q = smp_load_acquire(&u->queues[index]);
 	if (q)
 		return run(u, q, helper);
 	npuemu_owner_put(owner);
@@ -154,6 +154,14 @@ bool user_help(struct npuemu *ctx, struct npuemu_cq *cq)
 	return any;
 }
 
+static void queue_heat_if(struct user *u, u32 i, const struct npuemu_cq *cq)
+{
+	struct npuemu_queue *q = smp_load_acquire(&u->queues[i]);
+
+	if (q && q->cq == cq)
+		queue_heat(u, q);
+}
+
 /* The poller made room in a CQ that had run out of it. */
 void user_unstarve(struct npuemu_cq *cq)
 {
@@ -162,8 +170,7 @@ void user_unstarve(struct npuemu_cq *cq)
 
 	WRITE_ONCE(cq->jfc.starved, 0);
 	for (i = 1; i < u->slot->queues_hi && i < SLOT_QUEUES; i++)
-		if (u->queues[i] && u->queues[i]->cq == cq)
-			queue_heat(u, u->queues[i]);
+		queue_heat_if(u, i, cq);
 }
 
 /* ---- The engine thread ----------------------------------------------------------- */
@@ -213,7 +220,7 @@ static void cool(struct user *u, u32 k)
 		npuemu_fetch_or(&u->hot[k / 64], bit);
 		return;
 	}
-	q = u->queues[k];
+	q = smp_load_acquire(&u->queues[k]);
 	if (q) {
 		WRITE_ONCE(u->slot->engine_parks, u->slot->engine_parks + 1);
 		if (unlikely(u->chip.trace))
@@ -279,7 +286,7 @@ static bool raw_news(struct user *u)
 
 			if (!npuemu_owner_try(owner))
 				continue;
-			q = u->queues[k];
+			q = smp_load_acquire(&u->queues[k]);
 			if (q && npuemu_jfs_has_news(&q->jfs)) {
 				WRITE_ONCE(q->cold, 0);
 				npuemu_fetch_or(&u->hot[i], 1ull << (k % 64));
