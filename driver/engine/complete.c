@@ -14,12 +14,13 @@ static void lock(struct npuemu_jfc *jfc)
 
 static void unlock(struct npuemu_jfc *jfc)
 {
-	smp_store_release(&jfc->lock, 0);
+	smp_store_release(&jfc->lock, 0); /* the entry, before the next producer */
 }
 
 /* Take what the consumer says it has read; ignore what cannot be. */
 static void read_ci(struct npuemu_jfc *jfc)
 {
+	/* the consumer has read the entries before it said so: they may be overwritten */
 	u32 delta = (smp_load_acquire(jfc->ci_rec) - jfc->ci) & 0xffffff;
 
 	if (delta <= jfc->pi - jfc->ci)

@@ -113,7 +113,11 @@ enum {
 #define NPUEMU_EID3(slot, gen, dev) \
 	((u32)(slot) << 24 | ((u32)(gen) & 0xffffu) << 8 | (u32)(dev))
 #define NPUEMU_EID_LO(board)	((u64)(board) << 32 | NPUEMU_EID_MAGIC)
-#define NPUEMU_EID_HI(eid3)	((u64)(eid3) << 32 | ((eid3) & 0xffu))
+static inline u64 npuemu_eid_hi(u32 eid3)
+{
+	return (u64)eid3 << 32 | (eid3 & 0xffu);
+}
+
 #define NPUEMU_EID3_SLOT(w)	((w) >> 24)
 #define NPUEMU_EID3_GEN(w)	((w) >> 8 & 0xffffu)
 #define NPUEMU_EID3_DEV(w)	((w) & 0xffu)
@@ -343,8 +347,7 @@ struct npuemu_host_ops {
 	void *(*zalloc)(size_t bytes);
 	void (*free)(void *p);
 	/* Put words to a queue's trouble: printf-like. */
-	void (*explain)(struct npuemu_jfs *q, const char *fmt, ...)
-		__attribute__((__format__(__printf__, 2, 3)));
+	void (*explain)(struct npuemu_jfs *q, const char *fmt, ...) __printf(2, 3);
 };
 
 /* ---- opcode.c ------------------------------------------------------------ */
@@ -425,6 +428,7 @@ enum npuemu_step npuemu_execute(struct npuemu_jfs *q, struct npuemu_wqe *w);
 
 /* Something was written there: look for sleepers before the turn ends. */
 void npuemu_touch_slow(struct npuemu_jfs *q, struct npuemu_share *share);
+
 static inline void npuemu_touch(struct npuemu_jfs *q, struct npuemu_share *share)
 {
 	if (!share || (q->ntouched && q->touched[q->ntouched - 1] == share))
@@ -442,6 +446,7 @@ void npuemu_wake_touched(struct npuemu_chip *chip, struct npuemu_share **touched
  * how many.  Stops, having touched nothing, in front of anything else.
  */
 u32 npuemu_run_plain(struct npuemu_jfs *q, u32 budget);
+
 /* Chunks of an arena, all backed?  len > 0. */
 static inline bool npuemu_backed(const struct npuemu_arena *a, u64 off, u64 len)
 {
@@ -485,6 +490,7 @@ static inline void npuemu_publish(struct npuemu_jfc *jfc, const u64 *e)
 
 	for (i = 1; i < 8; i++)
 		WRITE_ONCE(slot[i], e[i]);
+	/* the owner bit after the body: the poller loads it first, with acquire */
 	smp_store_release(&slot[0],
 			  e[0] | (jfc->pi & (jfc->mask + 1) ? 0 : NPUEMU_CQE_OWNER));
 	jfc->pi++;

@@ -48,6 +48,9 @@ typedef int64_t s64;
 #ifndef __cold
 #define __cold		__attribute__((__cold__))
 #endif
+#ifndef __printf
+#define __printf(a, b)	__attribute__((__format__(__printf__, a, b)))
+#endif
 #ifndef __aligned
 #define __aligned(n)	__attribute__((__aligned__(n)))
 #endif

@@ -31,7 +31,7 @@ static inline void far_of(struct npuemu_jfs *q, const struct npuemu_wqe *w,
 		const struct npuemu_sqe_write_add *a = (const void *)s;
 
 		t->eid[0] = NPUEMU_EID_LO(q->chip->board_id);
-		t->eid[1] = NPUEMU_EID_HI(a->rmt_eid3);
+		t->eid[1] = npuemu_eid_hi(a->rmt_eid3);
 		t->token_value = a->rmt_token_value;
 		t->va = a->rmt_addr;
 		return;
@@ -81,7 +81,7 @@ static enum npuemu_step after(struct npuemu_jfs *q, struct npuemu_wqe *w,
 		return NPUEMU_STEP_DONE;
 	if (w->op->flags & NPUEMU_OPF_WRITE_ADD)
 		npuemu_fetch_add(word, ((const struct npuemu_sqe_write_add *)w->bb)->add_data);
-	else
+	else /* after the payload, for whoever waits for the word */
 		smp_store_release(word, ((const struct npuemu_sqe_notify *)&w->bb[6])->data);
 	npuemu_touch(q, share);
 	return NPUEMU_STEP_DONE;
@@ -193,7 +193,7 @@ enum npuemu_step npuemu_piece(struct npuemu_jfs *q, struct npuemu_wqe *w, u8 *ds
 		if (!reducer_take(q, share))
 			return NPUEMU_STEP_WAIT;
 		npuemu_reduce(dst, src, len / w->elem, reduce >> 4 & 0xf, reduce & 0xf);
-		if (share)
+		if (share) /* what was combined, before the next one may */
 			smp_store_release(&share->reducer, 0);
 	}
 	npuemu_touch(q, share);
@@ -369,6 +369,10 @@ enum npuemu_step npuemu_execute(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
 	enum npuemu_step step;
 
+	/* what came before may have been of odd length; a piece that ends with the
+	 * turn must cut no element and no pattern
+	 */
+	q->turn_bytes &= ~7ull;
 	if (unlikely(q->nfaults) && npuemu_fault_hit(q, w, &step))
 		return step;
 	return w->op->run(q, w);

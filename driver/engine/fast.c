@@ -130,6 +130,7 @@ static inline void put_cqe(const struct form *f, u64 *e, u32 bb)
 	WRITE_ONCE(e[5], 0);
 	WRITE_ONCE(e[6], 0);
 	WRITE_ONCE(e[7], 0);
+	/* the owner bit after the body: the poller loads it first, with acquire */
 	smp_store_release(&e[0], f->e0 | (u64)bb << 32);
 }
 

@@ -20,6 +20,7 @@ u64 npuemu_random(u64 *state)
 void npuemu_faults_load(struct npuemu_jfs *q)
 {
 	struct npuemu_fault_rec all[NPUEMU_MAX_FAULTS];
+	/* before the records: if they change meanwhile we come back */
 	u32 i, n, gen = smp_load_acquire(q->chip->fault_gen);
 
 	n = q->chip->ops->faults(q->chip, all);

@@ -57,7 +57,7 @@ static bool scatter(struct npuemu_jfr *r, struct npuemu_jfs *q, struct npuemu_wq
 
 u32 npuemu_jfr_deliver(struct npuemu_jfr *r, struct npuemu_jfs *q, struct npuemu_message *m)
 {
-	struct npuemu_sge sge[8];
+	struct npuemu_sge sge[8] = { { 0, 0, 0 } };
 	struct npuemu_wqe *w = &q->cur;	/* the lender's scratch */
 	u32 pi = smp_load_acquire(r->pi_rec), i, answer = NPUEMU_ST_SUCCESS;
 	u64 need = 0, have;

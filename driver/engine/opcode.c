@@ -210,6 +210,9 @@ static noinline u32 check_rest(struct npuemu_jfs *q, struct npuemu_wqe *w)
 					 "address of the counter is not aligned");
 		w->len = (a->dw2 >> NPUEMU_SQE_SGE_NUM_SHIFT) << 10 |
 			 (a->dw3 >> NPUEMU_SQE_WRITE_LEN_SHIFT & NPUEMU_SQE_WRITE_LEN_MASK);
+		/* sge_num is a part of the length here */
+		w->sge = NULL;
+		w->nsge = 0;
 		return 0;
 	}
 	if (dw0 & NPUEMU_SQE_UDF) {

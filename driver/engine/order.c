@@ -53,7 +53,7 @@ static struct npuemu_wqe *at(struct npuemu_window *win, u32 i)
 /* The @n-th of those that may go now, counted from a random start. */
 static struct npuemu_wqe *pick(struct npuemu_window *win)
 {
-	const struct npuemu_wqe *w[NPUEMU_WINDOW];
+	const struct npuemu_wqe *w[NPUEMU_WINDOW] = { NULL };
 	u32 i, start;
 
 	for (i = 0; i < win->count; i++)

@@ -77,6 +77,7 @@ static void accept_pi(struct npuemu_jfs *q, u32 pi)
 static bool read_pi(struct npuemu_jfs *q)
 {
 	const u32 *dwqe = q->db_pi - NPUEMU_DB_PI / sizeof(u32);
+	/* acquire: the WQEs were written before the doorbell */
 	u32 depth = q->mask + 1, pi = smp_load_acquire(q->db_pi), dw;
 
 	if (pi != q->pi_raw) {
@@ -92,7 +93,7 @@ static bool read_pi(struct npuemu_jfs *q)
 	}
 	if (unlikely(q->raw) && q->pi == q->ci) {
 		/* a direct WQE, stored whole, rings with 16 bits of the index */
-		dw = smp_load_acquire(dwqe);
+		dw = smp_load_acquire(dwqe); /* likewise */
 		if (dw != q->dwqe_seen) {
 			u32 delta = (dw - q->ci) & NPUEMU_SQE_IDX_MASK;
 
@@ -341,8 +342,9 @@ static bool turn(struct npuemu_jfs *q, bool *waiting)
 
 bool npuemu_jfs_turn(struct npuemu_jfs *q, bool helper, bool *waiting)
 {
+	/* what was taken away before these moved must not be used after */
 	u32 epoch = smp_load_acquire(&q->chip->epoch);
-	u32 gen = smp_load_acquire(q->chip->fault_gen);
+	u32 gen = READ_ONCE(*q->chip->fault_gen);
 	bool more;
 
 	if (unlikely(q->epoch != epoch)) {

@@ -13,7 +13,25 @@ static inline const struct npuemu_sdma *desc_of(const struct npuemu_wqe *w)
 
 static bool overlap(u64 a, u64 b, u64 len)
 {
-	return a != b && a - b < len;
+	return a - b < len;
+}
+
+/*
+ * Two ranges have bytes in common: so have the rows in them?  Not if they are
+ * blocks of columns of one matrix.  @height is 0 or 1 where there are no rows.
+ */
+static bool rows_overlap(const struct npuemu_sdma *d)
+{
+	u64 by = d->dst > d->src ? d->dst - d->src : d->src - d->dst;
+
+	if (d->height > 1 && d->dst_pitch != d->src_pitch)
+		return true;
+	if (!by)	/* a copy onto itself changes nothing */
+		return false;
+	if (d->height < 2)
+		return true;
+	by %= d->dst_pitch;
+	return by < d->len || d->dst_pitch - by < d->len;
 }
 
 /* Both ranges good, before the first byte moves. */
@@ -30,7 +48,8 @@ static bool check(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 dst_bytes, u64
 	src = npuemu_local_check(q, w, d->src, src_bytes, false);
 	if (!src)
 		return false;
-	if (overlap(d->dst, d->src, src_bytes) || overlap(d->src, d->dst, dst_bytes)) {
+	if ((overlap(d->dst, d->src, src_bytes) || overlap(d->src, d->dst, dst_bytes)) &&
+	    rows_overlap(d)) {
 		q->chip->ops->explain(q, "descriptor at block %u: source and target overlap",
 				      w->first);
 		w->status = NPUEMU_ST_LOC_LEN;
@@ -151,7 +170,7 @@ enum npuemu_step npuemu_run_sdma_notify(struct npuemu_jfs *q, struct npuemu_wqe 
 
 	if (!word)
 		return NPUEMU_STEP_DONE;
-	smp_store_release(word, desc_of(w)->src);
+	smp_store_release(word, desc_of(w)->src); /* after all that came before it */
 	w->done = 8;
 	npuemu_touch(q, share);
 	return NPUEMU_STEP_DONE;

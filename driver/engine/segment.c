@@ -112,9 +112,12 @@ static noinline __cold void *refuse(struct npuemu_jfs *q, struct npuemu_wqe *w, 
  */
 static bool read_record(const struct npuemu_seg_rec *rec, struct npuemu_seg_rec *out)
 {
-	u32 tries, seq;
+	const u64 *from = (const u64 *)rec;
+	u64 *to = (u64 *)out;
+	u32 tries, i, seq;
 
 	for (tries = 0; tries < 100; tries++) {
+		/* pairs with the owner's release of @seq */
 		seq = smp_load_acquire(&rec->seq);
 		if (!seq)
 			return false;
@@ -122,18 +125,10 @@ static bool read_record(const struct npuemu_seg_rec *rec, struct npuemu_seg_rec 
 			npuemu_relax();
 			continue;
 		}
-		out->token_id = smp_load_acquire(&rec->token_id);
-		out->token_value = smp_load_acquire(&rec->token_value);
-		out->access = smp_load_acquire(&rec->access);
-		out->va = smp_load_acquire(&rec->va);
-		out->len = smp_load_acquire(&rec->len);
-		out->off = smp_load_acquire(&rec->off);
-		out->device = smp_load_acquire(&rec->device);
-		out->buf = smp_load_acquire(&rec->buf);
-		if (READ_ONCE(rec->seq) == seq) {
-			out->seq = seq;
+		for (i = 0; i < sizeof(*rec) / 8; i++)
+			to[i] = smp_load_acquire(&from[i]); /* in order, before the second look */
+		if (READ_ONCE(rec->seq) == seq && out->seq == seq)
 			return true;
-		}
 	}
 	return false;
 }
@@ -149,7 +144,7 @@ static noinline const char *remote_slow(struct npuemu_jfs *q, struct npuemu_remo
 	u32 index = token_id & 0xfff;
 
 	*status = NPUEMU_ST_ACK_TIMEOUT;
-	if (!peer || smp_load_acquire(peer->life) != peer->life_val)
+	if (!peer || READ_ONCE(*peer->life) != peer->life_val)
 		return "nobody answers at this endpoint (the process is gone?)";
 	*status = NPUEMU_ST_REM_ACCESS_ABORT;
 	if (index >= READ_ONCE(peer->nsegs))

@@ -16,7 +16,14 @@
 
 /* ---- err.c: what the last failed call of this thread had to say ---------- */
 
-int npuemu_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void npuemu_fail_say(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Note the message, give the errno back: return npuemu_fail(-EINVAL, "..."). */
+#define npuemu_fail(err, ...)							\
+	__extension__ ({							\
+		const int err__ = (err);					\
+		npuemu_fail_say(err__, __VA_ARGS__);				\
+		err__;								\
+	})
 
 /* ---- log.c ---------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 
 static __thread char message[512];
 
-int npuemu_fail(int err, const char *fmt, ...)
+void npuemu_fail_say(int err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -14,7 +14,6 @@ int npuemu_fail(int err, const char *fmt, ...)
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
 	npuemu_log(NPUEMU_LOG_INFO, "call failed (%d): %s", err, message);
-	return err;
 }
 
 NPUEMU_API const char *npuemu_errmsg(void)

@@ -83,12 +83,10 @@ void npuemu_slab_forget(struct npuemu_slab *s, const struct npuemu *ctx)
 
 	for (i = 0; i < s->used; i++) {
 		u8 *obj = s->base + s->size * i;
-		struct npuemu *of;
 
-		if (!npuemu_slab_alive(s, obj))
-			continue;
-		memcpy(&of, obj + s->ctx_at, sizeof(of));
-		if (of == ctx && npuemu_slab_retire(s, obj))
+		if (npuemu_slab_alive(s, obj) &&
+		    *(const struct npuemu **)(void *)(obj + s->ctx_at) == ctx &&
+		    npuemu_slab_retire(s, obj))
 			npuemu_slab_free(s, obj);
 	}
 }

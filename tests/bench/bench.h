@@ -81,6 +81,19 @@ static inline void bench_emit(const char *name, unsigned int rep, double value)
 	fflush(stdout);
 }
 
+/*
+ * Leave no board behind, if it is one that tests/bench/run made for this program.
+ * Last thing of main(), when nobody has it open any more.
+ */
+static inline int bench_end(void)
+{
+	const char *board = getenv("NPUEMU_BOARD");
+
+	if (board && !strncmp(board, "bench-", 6))
+		(void)npuemu_board_reset(board);
+	return 0;
+}
+
 /* ---- Where threads run ------------------------------------------------- */
 
 /* The nth cpu this process was given; the last one if there are not so many. */

@@ -183,5 +183,5 @@ int main(int argc, char **argv)
 		    two_floats(sums[1]));
 	bench_try(npuemu_close(b.ctx));
 	bench_peer_stop(&peer);
-	return 0;
+	return bench_end();
 }

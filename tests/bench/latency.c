@@ -109,5 +109,5 @@ int main(int argc, char **argv)
 	bench_equal("fetch-add", bench_peer_word(&peer, 2048), added);
 	bench_try(npuemu_close(b.ctx));
 	bench_peer_stop(&peer);
-	return 0;
+	return bench_end();
 }

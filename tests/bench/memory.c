@@ -147,5 +147,5 @@ int main(void)
 	after = touched_kib() - hbm_kib(ctx, devices);
 	bench_emit("queue_kib", 0, (after - before) / QUEUES);
 	bench_try(npuemu_close(ctx));
-	return 0;
+	return bench_end();
 }

@@ -208,5 +208,5 @@ int main(int argc, char **argv)
 		bench_equal("8-byte WRITE", bench_peer_word(&peer, i * 8), stamp);
 	bench_try(npuemu_close(b.ctx));
 	bench_peer_stop(&peer);
-	return 0;
+	return bench_end();
 }

@@ -77,5 +77,5 @@ int main(void)
 		bench_emit("device", r, by_device(ctx, q) / (double)BYTES);
 	}
 	bench_try(npuemu_close(ctx));
-	return 0;
+	return bench_end();
 }

@@ -203,6 +203,7 @@ static void op_free(void *p)
 	free(p);
 }
 
+__attribute__((format(printf, 2, 3)))
 static void op_explain(struct npuemu_jfs *q, const char *fmt, ...)
 {
 	struct fakehost *fh = host_of(q->chip);

@@ -218,7 +218,7 @@ static void pieces(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct plan p = {
-			.give = 32, .len = 5003, .sges = sges[i], .expect = 100, .again = 1,
+			.give = DEPTH, .len = 5003, .sges = sges[i], .expect = 100, .again = 1,
 		};
 
 		messages(&p, 8);
@@ -408,7 +408,7 @@ static void shared_cq(void **state)
 	ra.cq = sys_cq(ctx, 256, 0);
 	sys_rc(npuemu_rq_create(ctx, &ra, &rq));
 	qa.cq = ra.cq;
-	sys_err(npuemu_queue_create(ctx, &qa, &q[0]), -EINVAL);
+	sys_err(npuemu_queue_create(ctx, &qa, &q[0]), -EBUSY);
 	sys_rc(npuemu_rq_destroy(rq));
 	sys_rc(npuemu_cq_destroy(ra.cq));
 

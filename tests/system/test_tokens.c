@@ -149,6 +149,7 @@ static void rights(void **state)
 		sys_eq(outcome(&b), sets[i].write ? 0 : no);
 		sys_eq(((uint64_t *)b.p)[1], sets[i].write);
 		memset(b.p, 0, 64);
+		memset(b.local.p, 0x5a, 64);
 		sys_rc(npuemu_post_write_reduce(b.q, b.local.p, 8, &t, info.va,
 						NPUEMU_REDUCE_SUM, NPUEMU_UINT8,
 						NPUEMU_SQE_CQE));

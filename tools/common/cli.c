@@ -25,6 +25,7 @@ const char *npuemu_cli_tool(void)
 	return cli_tool;
 }
 
+__attribute__((format(printf, 1, 0)))
 static void say(const char *fmt, va_list ap)
 {
 	fflush(stdout);
@@ -181,7 +182,7 @@ int npuemu_cli_u64(const char *opt, const char *arg, uint64_t min, uint64_t max,
 int npuemu_cli_u32(const char *opt, const char *arg, uint32_t min, uint32_t max,
 		   uint32_t *out)
 {
-	uint64_t v;
+	uint64_t v = 0;
 	int rc = npuemu_cli_u64(opt, arg, min, max, &v);
 
 	if (!rc)

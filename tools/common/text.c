@@ -204,6 +204,8 @@ void npuemu_table_print(const struct npuemu_table *t, FILE *f)
 	int width[NPUEMU_TABLE_COLS], n;
 	unsigned int i, c;
 
+	if (!t->cols)
+		return;
 	for (c = 0; c < t->cols; c++)
 		width[c] = (int)strlen(t->head[c]);
 	for (i = 0; i < t->cells; i++) {

@@ -67,7 +67,7 @@ int npuemu_perf_check_bytes(struct npuemu_perf_lane *l, const void *p, const voi
 	return npuemu_perf_fail(l, NPUEMU_EXIT_DATA,
 				"wrong data in %s: address %p, offset %llu: expected 0x%02x, found 0x%02x",
 				where, (const void *)(have + i),
-				(unsigned long long)(offset + i), exp[i], have[i]);
+				(unsigned long long)offset + i, exp[i], have[i]);
 }
 
 int npuemu_perf_check(struct npuemu_perf_lane *l, const void *p, uint64_t bytes,

@@ -121,7 +121,7 @@ NPUEMU_PERF_INLINE int npuemu_perf_ping_n(struct npuemu_perf_lane *l, uint32_t n
 NPUEMU_PERF_INLINE int npuemu_perf_pong_n(struct npuemu_perf_lane *l, uint32_t n, int check,
 					  npuemu_perf_post post, npuemu_perf_arrive arrive)
 {
-	uint64_t slot;
+	uint64_t slot = 0;
 	int rc = 0;
 
 	while (n-- && !rc) {

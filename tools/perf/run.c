@@ -254,7 +254,7 @@ static void died(struct crew *c, uint32_t i, int status)
 	r->rc = NPUEMU_EXIT_RUNTIME;
 	snprintf(r->msg, sizeof(r->msg), "process %d (%s %u) was killed by signal %d",
 		 (int)c->pid[i], i < c->o->processes ? "initiator" : "peer",
-		 i % c->o->processes, WTERMSIG(status));
+		 i < c->o->processes ? i : i - c->o->processes, WTERMSIG(status));
 }
 
 /* Collect every process; those that do not leave in time are ended. */

@@ -38,6 +38,7 @@ void replay_catch_signals(void)
 	sigaction(SIGHUP, &sa, NULL);
 }
 
+__attribute__((format(printf, 2, 0)))
 static void say(const struct replay_link *l, const char *fmt, va_list ap)
 {
 	char text[1024];

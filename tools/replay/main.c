@@ -33,7 +33,7 @@ static bool try_dir(char *path, size_t size, const char *dir, const char *below)
 	if (n <= 0 || (size_t)n >= sizeof(full) || access(full, R_OK) ||
 	    !realpath(full, real) || strlen(real) >= size)
 		return false;
-	strcpy(path, real);
+	snprintf(path, size, "%s", real);
 	return true;
 }
 

@@ -65,9 +65,8 @@ static const char *library_dir(char *dir, size_t room)
 int machine_load(const char *name, struct npuemu_machine *m)
 {
 	static const char *const places[] = {
-		"%s/../share/npuemu/machines/%s.txt",	/* build tree, prefix */
-		"%s/../../share/npuemu/machines/%s.txt",	/* a test in build/tests/unit */
-		"%s/../../../share/npuemu/machines/%s.txt",	/* multiarch libdir */
+		"/..",			/* build tree, prefix */
+		"/../..",		/* a test in build/tests/unit, a multiarch libdir */
 	};
 	char dir[PATH_MAX], path[PATH_MAX + 128];
 	const char *data = npuemu_getenv("NPUEMU_DATA");
@@ -90,7 +89,8 @@ int machine_load(const char *name, struct npuemu_machine *m)
 	}
 	if (library_dir(dir, sizeof(dir))) {
 		for (i = 0; i < ARRAY_SIZE(places); i++) {
-			snprintf(path, sizeof(path), places[i], dir, name);
+			snprintf(path, sizeof(path), "%s%s/share/npuemu/machines/%s.txt", dir,
+				 places[i], name);
 			err = parse_file(path, m);
 			if (err != -ENOENT)
 				return err;
