@@ -83,6 +83,7 @@ ldflags  := -pthread $(SANFLAGS) $(LDFLAGS)
 # would build it; its byte movers are worth more optimisation.
 flags = $(if $(filter driver/engine/%,$1),-fno-strict-aliasing) \
 	$(if $(filter driver/engine/copy.c driver/engine/reduce.c,$1),-O3) \
+	$(if $(filter tests/bench/%,$1),-O3 -march=native) \
 	$(if $(filter tools/%,$1),-Itools/common) \
 	$(if $(filter tests/%,$1),-Itests/common)
 
@@ -294,6 +295,7 @@ install: all
 .PHONY: clean
 clean:
 	$(Q)rm -rf $(addprefix $(O)/,bin lib obj share tests fuzz bench bench.json \
+		bench-info.json \
 		asan tsan libfuzzer crashes lint)
 	$(Q)rmdir $(O) 2>/dev/null || true
 

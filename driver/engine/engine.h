@@ -234,6 +234,30 @@ enum npuemu_step {
 	NPUEMU_STEP_WAIT,	/* for somebody else, or for a time */
 };
 
+/* fast.c: bytes that are backed; @last is the highest good start of a piece. */
+struct npuemu_span {
+	u64 va;
+	u64 last;
+	u8 *ptr;
+};
+
+/* fast.c: what a run of plain WQEs has in common; good while the epoch, *seq
+ * and *life are what they were.
+ */
+struct npuemu_plain {
+	u64 w[8];		/* the first WQE of the run, copied once */
+	u32 len;		/* 0: nothing is open */
+	u32 blocks;		/* of a WQE: 1, FAA 2 */
+	u32 to;			/* device, whose link is being counted */
+	bool read;		/* the near side is written */
+	struct npuemu_span near, far;
+	struct npuemu_share *touch[2];
+	const u32 *seq;
+	u32 seq_val;
+	const u64 *life;
+	u64 life_val;
+};
+
 struct npuemu_jfs {
 	/* what every WQE touches */
 	const u64 *ring;
@@ -262,6 +286,7 @@ struct npuemu_jfs {
 	bool dwqe_used;
 	u32 link_to;		/* = cnt->link_to */
 	u64 cqe_fixed[2];	/* what is the same in every CQE of this queue */
+	struct npuemu_plain plain;
 	struct npuemu_local local[2];
 	struct npuemu_remote remote[8];
 	struct npuemu_share *touched[NPUEMU_MAX_TOUCHED];

@@ -17,29 +17,8 @@
 			 NPUEMU_SQE_UDF | NPUEMU_SQE_DW0_RESERVED | NPUEMU_SQE_TOKEN_EN)
 #define KIND(op)	((u64)(op) << (32 + NPUEMU_SQE_OPCODE_SHIFT) | NPUEMU_SQE_TOKEN_EN)
 
-/* Bytes that are backed, mapped at @ptr; @last is the highest good start of a
- * piece of the window's length.
- */
-struct npuemu_range {
-	u64 va;
-	u64 last;
-	u8 *ptr;
-};
-
-struct npuemu_plain {
-	u64 w[8];		/* the first WQE of the run, copied once */
-	u32 len;
-	u32 blocks;		/* of a WQE: 1, FAA 2 */
-	bool read;		/* the near side is written */
-	struct npuemu_range near, far;
-	const u32 *seq;
-	u32 seq_val;
-	const u64 *life;
-	u64 life_val;
-};
-
 /* The part of a place around @va that lies in one backed chunk. */
-static bool range_around(struct npuemu_range *r, u64 place_va, u64 place_len, u8 *ptr,
+static bool range_around(struct npuemu_span *r, u64 place_va, u64 place_len, u8 *ptr,
 			 const struct npuemu_arena *a, u64 place_off, u64 va, u64 len)
 {
 	u64 in = va - place_va, lo = 0, hi = place_len;
@@ -105,14 +84,13 @@ static bool window_open(struct npuemu_jfs *q, struct npuemu_plain *win)
 	if (!range_around(&win->near, l->va, l->len, l->ptr, l->arena, l->off, w[7], win->len) ||
 	    !range_around(&win->far, r->va, r->len, r->ptr, r->arena, r->off, w[5], win->len))
 		return false;
+	win->touch[0] = win->read ? l->share : NULL;
+	win->touch[1] = access != NPUEMU_ACCESS_READ ? r->share : NULL;
+	win->to = q->link_to;
 	win->seq = r->seq;
 	win->seq_val = r->seq_val;
 	win->life = r->life;
 	win->life_val = r->life_val;
-	if (win->read)
-		npuemu_touch(q, l->share);
-	if (access != NPUEMU_ACCESS_READ)
-		npuemu_touch(q, r->share);
 	return true;
 }
 
@@ -223,19 +201,29 @@ static u32 one_run(struct npuemu_jfs *q, u32 budget)
 	u32 ci = q->ci, at = ci & q->mask, n, i;
 	const u64 *p = q->ring + (size_t)at * 8;
 	struct form form = { 0, 0, 0, 0 };
-	struct npuemu_plain win;
-	u64 *e = NULL;
+	struct npuemu_plain *win = &q->plain;
+	u64 *e = NULL, near, far;
 
-	for (i = 0; i < 8; i++)
-		win.w[i] = READ_ONCE(p[i]);
-	if (unlikely(!!((u32)win.w[0] & NPUEMU_SQE_OWNER) == !!(ci & (q->mask + 1))) ||
-	    !window_open(q, &win) || win.len > q->turn_bytes)
+	/* the window of the last turn still fits more often than not */
+	if (!win->len || win->to != q->link_to || !same(win, p, &near, &far)) {
+		win->len = 0;
+		for (i = 0; i < 8; i++)
+			win->w[i] = READ_ONCE(p[i]);
+		if (!window_open(q, win)) {
+			win->len = 0;
+			return 0;
+		}
+	}
+	if (unlikely(!!((u32)win->w[0] & NPUEMU_SQE_OWNER) == !!(ci & (q->mask + 1))) ||
+	    win->len > q->turn_bytes)
 		return 0;
-	n = min32(q->pi - ci, q->mask + 1 - at) / win.blocks;
+	npuemu_touch(q, win->touch[0]);
+	npuemu_touch(q, win->touch[1]);
+	n = min32(q->pi - ci, q->mask + 1 - at) / win->blocks;
 	n = min32(n, budget);
-	if ((u64)n * win.len > q->turn_bytes)
-		n = (u32)q->turn_bytes / win.len;
-	if (win.w[0] & NPUEMU_SQE_CQE) {
+	if ((u64)n * win->len > q->turn_bytes)
+		n = (u32)q->turn_bytes / win->len;
+	if (win->w[0] & NPUEMU_SQE_CQE) {
 		u32 cat = jfc->pi & jfc->mask;
 
 		/* one entry a queue is kept: at the limit the long walk looks closer */
@@ -244,19 +232,19 @@ static u32 one_run(struct npuemu_jfs *q, u32 budget)
 		e = (u64 *)jfc->ring + (size_t)cat * 8;
 		form.e0 = q->cqe_fixed[0] | (jfc->pi & (jfc->mask + 1) ? 0 : NPUEMU_CQE_OWNER);
 		form.e1 = q->cqe_fixed[1];
-		form.e2 = (u64)(u32)q->user_data << 32 | win.len;
+		form.e2 = (u64)(u32)q->user_data << 32 | win->len;
 		form.e3 = q->user_data >> 32;
 	}
-	if (win.blocks == 2)
-		n = run(&win, p, n, e, &form, at, NPUEMU_OP_FAA, 8);
-	else if (win.read)
-		n = run(&win, p, n, e, &form, at, NPUEMU_OP_READ, win.len);
-	else if (win.len == 8)
-		n = run(&win, p, n, e, &form, at, NPUEMU_OP_WRITE, 8);
+	if (win->blocks == 2)
+		n = run(win, p, n, e, &form, at, NPUEMU_OP_FAA, 8);
+	else if (win->read)
+		n = run(win, p, n, e, &form, at, NPUEMU_OP_READ, win->len);
+	else if (win->len == 8)
+		n = run(win, p, n, e, &form, at, NPUEMU_OP_WRITE, 8);
 	else
-		n = run(&win, p, n, e, &form, at, NPUEMU_OP_WRITE, win.len);
+		n = run(win, p, n, e, &form, at, NPUEMU_OP_WRITE, win->len);
 	if (n)
-		settle(q, n, win.blocks, e, (u64)n * win.len);
+		settle(q, n, win->blocks, e, (u64)n * win->len);
 	return n;
 }
 

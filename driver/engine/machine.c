@@ -582,7 +582,7 @@ static int parse_text(struct parser *p)
 int npuemu_machine_parse(const char *text, size_t len, struct npuemu_machine *m,
 			 struct npuemu_machine_error *err)
 {
-	struct npuemu_machine_error unread;
+	struct npuemu_machine_error unread = { 0 };
 	struct parser p;
 	int ret;
 

@@ -29,17 +29,18 @@ bool npuemu_order_ready(const struct npuemu_wqe *const *w, u32 i)
 	for (j = 0; j < i; j++) {
 		const struct npuemu_wqe *e = w[j];
 
-		if (e->executed)
+		/* what failed never happened: who depends on it waits to be flushed */
+		if (e->executed && !e->status)
 			continue;
 		if (is_barrier(me))
 			return false;
 		if (strong && order_of(e) != NPUEMU_ORDER_NONE)
 			return false;
-		if (fence && e->op && e->op->flags & NPUEMU_OPF_LOAD)
+		if (fence && (!e->op || e->op->flags & NPUEMU_OPF_LOAD))
 			return false;
 		/* SENDs of a queue reach their receiver in order */
-		if (me->op && e->op && me->op->run == npuemu_run_send &&
-		    e->op->run == npuemu_run_send)
+		if (me->op && me->op->run == npuemu_run_send &&
+		    (!e->op || e->op->run == npuemu_run_send))
 			return false;
 	}
 	return true;
@@ -50,8 +51,14 @@ static struct npuemu_wqe *at(struct npuemu_window *win, u32 i)
 	return &win->w[(win->head + i) % NPUEMU_WINDOW];
 }
 
-/* The @n-th of those that may go now, counted from a random start. */
-static struct npuemu_wqe *pick(struct npuemu_window *win)
+/* Begun, and not yet executed: what SUSPENDED still lets run. */
+static bool under_way(const struct npuemu_wqe *w)
+{
+	return !w->executed && (w->phase || w->fault_seen);
+}
+
+/* One of those that may go now: the next from a random start. */
+static struct npuemu_wqe *pick(struct npuemu_jfs *q, struct npuemu_window *win)
 {
 	const struct npuemu_wqe *w[NPUEMU_WINDOW] = { NULL };
 	u32 i, start;
@@ -62,6 +69,8 @@ static struct npuemu_wqe *pick(struct npuemu_window *win)
 	for (i = 0; i < win->count; i++) {
 		u32 k = (start + i) % win->count;
 
+		if (q->state != NPUEMU_QS_READY && !under_way(w[k]))
+			continue;
 		if (!w[k]->executed && npuemu_order_ready(w, k))
 			return at(win, k);
 	}
@@ -86,7 +95,7 @@ static void fill(struct npuemu_jfs *q, struct npuemu_window *win)
 
 static void step(struct npuemu_jfs *q, struct npuemu_window *win, bool *waiting)
 {
-	struct npuemu_wqe *w = pick(win);
+	struct npuemu_wqe *w = pick(q, win);
 
 	if (!w)
 		return;
@@ -104,6 +113,19 @@ static void step(struct npuemu_jfs *q, struct npuemu_window *win, bool *waiting)
 	}
 }
 
+/* Is there anything left to do at once? */
+static bool more(const struct npuemu_jfs *q, struct npuemu_window *win)
+{
+	u32 i;
+
+	if (q->state == NPUEMU_QS_READY)
+		return win->count || q->pi != q->ci || READ_ONCE(*q->db_pi) != q->pi_raw;
+	for (i = 0; i < win->count; i++)
+		if (under_way(at(win, i)) || (!i && at(win, i)->executed))
+			return true;
+	return false;
+}
+
 bool npuemu_run_window(struct npuemu_jfs *q, bool *waiting)
 {
 	struct npuemu_window *win = q->win;
@@ -111,6 +133,8 @@ bool npuemu_run_window(struct npuemu_jfs *q, bool *waiting)
 
 	while (budget--) {
 		fill(q, win);
+		if (q->state == NPUEMU_QS_ERROR)	/* a doorbell that cannot be */
+			return true;
 		if (!win->count)
 			break;
 		step(q, win, waiting);
@@ -128,8 +152,7 @@ bool npuemu_run_window(struct npuemu_jfs *q, bool *waiting)
 		if (*waiting)
 			return false;
 	}
-	return win->count || (q->state == NPUEMU_QS_READY &&
-			      READ_ONCE(*q->db_pi) != q->pi_raw);
+	return more(q, win);
 }
 
 bool npuemu_flush_window(struct npuemu_jfs *q, bool *empty)

@@ -13,6 +13,7 @@ void npuemu_places_drop(struct npuemu_jfs *q)
 {
 	u32 i;
 
+	q->plain.len = 0;
 	for (i = 0; i < ARRAY_SIZE(q->local); i++)
 		q->local[i].len = 0;
 	for (i = 0; i < ARRAY_SIZE(q->remote); i++)

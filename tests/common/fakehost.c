@@ -157,6 +157,8 @@ static enum npuemu_step op_send(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	answer = npuemu_jfr_deliver(fh->jfr, fh->lender, &m);
 	if (answer == FH_RNR && (q->rnr_retry == 7 || w->retries++ < q->rnr_retry))
 		return NPUEMU_STEP_WAIT;
+	if (answer)
+		q->chip->ops->explain(q, "refused by the receiver");
 	w->status = answer;
 	w->done = answer ? 0 : w->len;
 	return NPUEMU_STEP_DONE;

@@ -52,9 +52,14 @@ static const char *library_dir(char *dir, size_t room)
 
 	if (!dladdr((void *)&npuemu_user_host, &info) || !info.dli_fname)
 		return NULL;
-	if (!realpath(info.dli_fname, dir))
-		return NULL;
-	(void)room;
+	/* linked statically, the name is argv[0], which may be no path */
+	if (!strchr(info.dli_fname, '/') || !realpath(info.dli_fname, dir)) {
+		ssize_t n = readlink("/proc/self/exe", dir, room - 1);
+
+		if (n <= 0)
+			return NULL;
+		dir[n] = '\0';
+	}
 	slash = strrchr(dir, '/');
 	if (!slash)
 		return NULL;

@@ -136,6 +136,8 @@ struct slot_queue {
 	u32 last_status;
 	u32 pi_raw;		/* doorbell as last read */
 	u32 todo;		/* the last turn left something */
+	u32 dwqe;		/* direct WQE's first word as last read */
+	u32 reserved;
 	struct npuemu_jfs_counters cnt;
 	char cause[NPUEMU_CAUSE_BYTES];
 } __attribute__((aligned(64)));	/* no two queues' owner words on a line */
