@@ -121,7 +121,8 @@ static __always_inline void move(u8 *dst, const u8 *src, u32 len)
 }
 
 /* Is the WQE at @p one of the run?  Its two places as offsets. */
-static __always_inline bool same(const struct npuemu_plain *win, const u64 *p, u64 *near, u64 *far)
+static __always_inline bool same(const struct npuemu_plain *win, const u64 *p,
+				 u64 *near, u64 *far)
 {
 	*near = READ_ONCE(p[7]) - win->near.va;
 	*far = READ_ONCE(p[5]) - win->far.va;

@@ -9,14 +9,15 @@
 
 void npuemu_wake_touched(struct npuemu_chip *chip, struct npuemu_share **touched, u32 n)
 {
-	u32 i, j;
+	u32 i;
 
-	for (i = 0; i < n; i++)
-		for (j = 0; j < ARRAY_SIZE(touched[i]->waiters); j++)
-			if (unlikely(READ_ONCE(touched[i]->waiters[j]))) {
-				chip->ops->wake(chip, touched[i]);
-				break;
-			}
+	for (i = 0; i < n; i++) {
+		u64 *w = touched[i]->waiters;
+
+		if (unlikely(READ_ONCE(w[0]) | READ_ONCE(w[1]) | READ_ONCE(w[2]) |
+			     READ_ONCE(w[3])))
+			chip->ops->wake(chip, touched[i]);
+	}
 }
 
 void npuemu_touch_slow(struct npuemu_jfs *q, struct npuemu_share *share)

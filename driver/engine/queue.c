@@ -34,8 +34,8 @@ void npuemu_jfs_release(struct npuemu_jfs *q)
 	bool completed = q->completed;
 	u32 i, n = q->ntouched;
 
-	for (i = 0; i < n; i++)
-		touched[i] = q->touched[i];
+	for (i = 0; unlikely(i < n); i++)
+		touched[i] = READ_ONCE(q->touched[i]);
 	q->ntouched = 0;
 	q->completed = false;
 	/*

@@ -156,8 +156,9 @@ static int poll_some(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
 {
 	int i = poll_own(cq, wc, n);
 
-	if (i < n)
-		i += poll_any(cq, wc + i, n - i);
+	/* what is of another form behind them can wait for the next call */
+	if (!i)
+		i = poll_any(cq, wc, n);
 	if (i) {
 		smp_store_release(cq->ci_rec, cq->ci & 0xffffff);
 		if (unlikely(READ_ONCE(cq->jfc.starved))) {
