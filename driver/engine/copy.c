@@ -159,7 +159,10 @@ npuemu_copy_plain(u8 *dst, const u8 *src, size_t len)
 		npuemu_copy_64(dst, src);
 	npuemu_copy_short(dst, src, len);
 #else
-	memcpy(dst, src, len);
+	/* A user may name ranges that overlap.  What comes out is open, but it must
+	 * be defined C; where it counts memmove() is the same code as memcpy().
+	 */
+	memmove(dst, src, len);
 #endif
 }
 

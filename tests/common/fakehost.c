@@ -46,12 +46,14 @@ static void unguard(u8 *p, size_t bytes)
 static int op_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *out)
 {
 	struct fakehost *fh = host_of(chip);
+	u64 from = FH_VA + fh->mine_from, bytes = fh->arena_bytes - fh->mine_from;
 
 	fh->n.local++;
-	if (va - FH_VA < FH_ARENA_BYTES && len <= FH_ARENA_BYTES - (va - FH_VA)) {
-		out->va = FH_VA;
-		out->len = FH_ARENA_BYTES;
-		out->ptr = fh->mine.a.base;
+	if (va - from < bytes && len <= bytes - (va - from)) {
+		out->va = from;
+		out->len = bytes;
+		out->ptr = fh->mine.a.base + fh->mine_from;
+		out->off = fh->mine_from;
 		out->arena = &fh->mine.a;
 		out->share = &fh->mine.shares[0];
 		return 0;
@@ -237,19 +239,24 @@ static const struct npuemu_host_ops fake_ops = {
 
 /* ---- The host -------------------------------------------------------------- */
 
-static void arena_init(struct fh_arena *a, u32 device)
+static void arena_init(struct fh_arena *a, u32 device, u64 bytes)
 {
-	a->a.base = guarded(FH_ARENA_BYTES);
-	a->a.bytes = FH_ARENA_BYTES;
+	a->a.base = guarded(bytes);
+	a->a.bytes = bytes;
 	a->a.shares = a->shares;
 	a->a.nshares = FH_SHARES;
 	a->a.device = device;
-	a->shadow = malloc(FH_ARENA_BYTES);
+	a->shadow = malloc(bytes);
 	if (!a->shadow)
 		die("no memory");
 }
 
 struct fakehost *fh_new(void)
+{
+	return fh_new_small(FH_ARENA_BYTES);
+}
+
+struct fakehost *fh_new_small(u64 arena_bytes)
 {
 	struct fakehost *fh = calloc(1, sizeof(*fh));
 	u32 i;
@@ -265,8 +272,9 @@ struct fakehost *fh_new(void)
 	fh->chip.slot = FH_SLOT;
 	fh->chip.board_id = FH_BOARD;
 	fh->chip.me = 0x77;
-	arena_init(&fh->mine, 0);
-	arena_init(&fh->theirs, 1);
+	fh->arena_bytes = arena_bytes;
+	arena_init(&fh->mine, 0, arena_bytes);
+	arena_init(&fh->theirs, 1, arena_bytes);
 	fh->ro = guarded(FH_RO_BYTES);
 	fh->back_left = -1;
 	fh->others_live = true;
@@ -278,15 +286,15 @@ struct fakehost *fh_new(void)
 	fh->peer.arena[1] = &fh->theirs.a;
 	for (i = 0; i < FH_SEGS; i++)
 		fh->segs[i].seq = 0;
-	fh_segment(fh, FH_TOKEN_ID & 0xfff, 0, FH_ARENA_BYTES, FH_RWA, FH_TOKEN_VALUE);
+	fh_segment(fh, FH_TOKEN_ID & 0xfff, 0, arena_bytes, FH_RWA, FH_TOKEN_VALUE);
 	fh_now = 1000;
 	return fh;
 }
 
 void fh_free(struct fakehost *fh)
 {
-	unguard(fh->mine.a.base, FH_ARENA_BYTES);
-	unguard(fh->theirs.a.base, FH_ARENA_BYTES);
+	unguard(fh->mine.a.base, fh->arena_bytes);
+	unguard(fh->theirs.a.base, fh->arena_bytes);
 	unguard(fh->ro, FH_RO_BYTES);
 	free(fh->mine.shadow);
 	free(fh->theirs.shadow);

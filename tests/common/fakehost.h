@@ -84,6 +84,8 @@ struct fakehost {
 	struct npuemu_machine machine;
 	struct npuemu_link_counters links[NPUEMU_MAX_DEVICES * NPUEMU_MAX_DEVICES];
 	struct fh_arena mine, theirs;
+	u64 arena_bytes;
+	u64 mine_from;		/* what of our arena is a buffer: from here to its end */
 	u8 *ro;
 	struct npuemu_peer peer;
 	struct npuemu_seg_rec segs[FH_SEGS];
@@ -109,6 +111,7 @@ struct fakehost {
 extern u64 fh_now;		/* ns */
 
 struct fakehost *fh_new(void);
+struct fakehost *fh_new_small(u64 arena_bytes);
 void fh_free(struct fakehost *fh);
 
 /* Bytes of ours and of the peer's, by offset. */

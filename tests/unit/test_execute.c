@@ -361,6 +361,35 @@ static void nop(void **state)
 	assert_int_equal(f->cnt.bytes, 0);
 }
 
+/* To oneself, onto bytes that are read: what comes out is open, the rest stays. */
+static void onto_itself(void **state)
+{
+	static const u32 lens[] = { 16, 200, 3000, 20000, 200000 };
+	struct fh_queue *f = *state;
+	struct fakehost *fh = f->fh;
+	struct fh_wqe w;
+	u32 i, by, op;
+
+	fh->peer.arena[1] = &fh->mine.a;
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
+		for (by = 0; by < 3; by++)
+			for (op = 0; op < 2; op++) {
+				u64 a = 4096, b = 4096 + by * (lens[i] / 2);
+
+				fh_watch(fh, 8 * MIB, 1);
+				fh_rma(&w, op ? FH_READ : FH_WRITE, FH_CQE, a, b, lens[i]);
+				assert_do(f, &w, FH_OK);
+				if (by == 1)
+					memcpy(fh->mine.shadow + (op ? a : b), fh_mine(fh, op ? a : b),
+					       lens[i]);
+				if (by == 2)
+					memcpy(fh->mine.shadow + (op ? a : b),
+					       fh->mine.shadow + (op ? b : a), lens[i]);
+				assert_memory(fh, 8 * MIB);
+			}
+	fh->peer.arena[1] = &fh->theirs.a;
+}
+
 /* Runs of like WQEs that change in one thing on the way: the fast path has to see it. */
 static void runs(void **state)
 {
@@ -423,7 +452,7 @@ int main(void)
 		BOTH_WAYS(several_long_sges), BOTH_WAYS(one_bad_sge), BOTH_WAYS(inline_data),
 		BOTH_WAYS(notify_comes_last), BOTH_WAYS(write_atomic_add),
 		BOTH_WAYS(fetch_and_add), BOTH_WAYS(compare_and_swap), BOTH_WAYS(nop),
-		BOTH_WAYS(runs),
+		BOTH_WAYS(onto_itself), BOTH_WAYS(runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,6 +205,25 @@ static void counters(void **state)
 	fh_recover(f);
 	assert_int_equal(fh->links[0].wqes, 1);
 	assert_int_equal(f->cnt.link_wqes, 0);
+	/* to and fro: each to its own */
+	fh->links[0].wqes = 0;
+	fh->links[1].wqes = 0;
+	fh->links[1].bytes = 0;
+	for (i = 0; i < 30; i++) {
+		fh_rma(&w, FH_WRITE, 0, 0, 0, 10);
+		if (i % 10 == 9)
+			fh_nop(&w, 0);
+		fh_post(f, &w);
+		if (i % 4 == 3)
+			fh_run(f);
+	}
+	fh_run(f);
+	fh_recover(f);
+	assert_int_equal(fh->links[0].wqes, 3);
+	assert_int_equal(fh->links[1].wqes, 27);
+	assert_int_equal(fh->links[1].bytes, 270);
+	f->cnt.doorbells = 1;
+	fh_nop(&w, FH_CQE);
 	fh_post(f, &w);
 	fh_bell(f);
 	assert_true(npuemu_owner_try(&f->owner));

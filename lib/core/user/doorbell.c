@@ -96,6 +96,20 @@ void doorbell_protect(struct user *u, u32 queue, bool on)
 		ioctl(u->uffd, UFFDIO_WRITEPROTECT, &wp);
 }
 
+/* See cool() in worker.c: one of the two comes first, as a whole. */
+static void open_page(struct user *u, u32 i)
+{
+	u32 *owner = &slot_queues(u, u->slot_index)[i].owner;
+
+	/* an owner is in a turn, which is short; if it is stuck, the store waits */
+	while (!npuemu_owner_try(owner) && !READ_ONCE(u->stop))
+		usleep(20);
+	npuemu_fetch_or(&u->hot[i / 64], 1ull << (i % 64));
+	doorbell_protect(u, i, false);
+	npuemu_owner_put(owner);
+	bell_ring_engine(u->slot);
+}
+
 static void fault(struct user *u)
 {
 	struct uffd_msg m;
@@ -107,10 +121,7 @@ static void fault(struct user *u)
 		if (m.event != UFFD_EVENT_PAGEFAULT || off >= DB_BYTES)
 			continue;
 		WRITE_ONCE(u->slot->doorbell_faults, u->slot->doorbell_faults + 1);
-		/* hot before the page opens: the store must not be missed */
-		npuemu_fetch_or(&u->hot[i / 64], 1ull << (i % 64));
-		bell_ring_engine(u->slot);
-		doorbell_protect(u, i, false);
+		open_page(u, i);
 	}
 }
 

@@ -223,19 +223,21 @@ static bool round_hot(struct user *u)
 	return any;
 }
 
-/* Stop looking at a queue.  Pairs with the fence in user_doorbell(). */
+/*
+ * Stop looking at a queue.  Pairs with the fence in user_doorbell().  {cold,
+ * protect} here and {hot, unprotect} in doorbell.c's fault() both happen under
+ * the queue's ownership: else a page could be left open with nobody looking.
+ */
 static void cool(struct user *u, u32 k)
 {
 	struct npuemu_queue *q;
 	u32 *owner = &slot_queues(u, u->slot_index)[k].owner;
 	u64 bit = 1ull << (k % 64);
 
+	if (!npuemu_owner_try(owner))
+		return;
 	npuemu_fetch_and(&u->hot[k / 64], ~bit);
 	npuemu_fetch_and(&u->waiting[k / 64], ~bit);
-	if (!npuemu_owner_try(owner)) {
-		npuemu_fetch_or(&u->hot[k / 64], bit);
-		return;
-	}
 	q = smp_load_acquire(&u->queues[k]);
 	if (q) {
 		WRITE_ONCE(u->slot->engine_parks, u->slot->engine_parks + 1);
