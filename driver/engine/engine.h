@@ -104,6 +104,7 @@ enum {
 };
 
 #define NPUEMU_FAULT_ANY	0xffffffffu
+#define NPUEMU_BOARD_GONE	0xffffffffu	/* instead of a number of faults: it was reset */
 
 /*
  * Endpoint ids.  The first two words tell a board, the third is the device,
@@ -363,7 +364,9 @@ struct npuemu_host_ops {
 	enum npuemu_step (*send)(struct npuemu_jfs *q, struct npuemu_wqe *w);
 	/* Forget a SEND under way. */
 	void (*send_cancel)(struct npuemu_jfs *q, struct npuemu_wqe *w);
-	/* Up to NPUEMU_MAX_FAULTS records, consistent; their number. */
+	/* Up to NPUEMU_MAX_FAULTS records, consistent; their number, or
+	 * NPUEMU_BOARD_GONE.
+	 */
 	u32 (*faults)(struct npuemu_chip *chip, struct npuemu_fault_rec *out);
 	u64 (*now)(void);
 	/* Only called while chip->trace. */

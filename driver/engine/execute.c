@@ -349,6 +349,12 @@ enum npuemu_step npuemu_run_send(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	u32 i;
 
 	if (w->phase == PHASE_CHECK) {
+		if (((const struct npuemu_sqe *)w->bb)->dw0 >> NPUEMU_SQE_RMT_TYPE_SHIFT & 2) {
+			q->chip->ops->explain(q, "WQE at block %u: SEND goes to a jetty or an RQ, there are no jetty groups",
+					      w->first);
+			w->status = NPUEMU_ST_REM_UNSUPPORTED_REQ;
+			return NPUEMU_STEP_DONE;
+		}
 		for (i = 0; i < w->nsge; i++)
 			if (w->sge[i].len &&
 			    !npuemu_local_check(q, w, w->sge[i].va, w->sge[i].len, false))

@@ -226,9 +226,12 @@ static u32 one_run(struct npuemu_jfs *q, u32 budget)
 		n = (u32)q->turn_bytes / win->len;
 	if (win->w[0] & NPUEMU_SQE_CQE) {
 		u32 cat = jfc->pi & jfc->mask;
-
 		/* one entry a queue is kept: at the limit the long walk looks closer */
-		n = min32(n, jfc->ci + jfc->mask + 1 - READ_ONCE(jfc->attached) - jfc->pi);
+		u32 used = jfc->pi - jfc->ci + READ_ONCE(jfc->attached);
+
+		if (used > jfc->mask)
+			return 0;
+		n = min32(n, jfc->mask + 1 - used);
 		n = min32(n, jfc->mask + 1 - cat);
 		e = (u64 *)jfc->ring + (size_t)cat * 8;
 		form.e0 = q->cqe_fixed[0] | (jfc->pi & (jfc->mask + 1) ? 0 : NPUEMU_CQE_OWNER);

@@ -24,6 +24,13 @@ void npuemu_faults_load(struct npuemu_jfs *q)
 	u32 i, n, gen = smp_load_acquire(q->chip->fault_gen);
 
 	n = q->chip->ops->faults(q->chip, all);
+	if (n == NPUEMU_BOARD_GONE) {
+		npuemu_jfs_modify(q, NPUEMU_QS_ERROR);
+		q->chip->ops->explain(q, "the board was reset");
+		n = 0;
+	}
+	if (!n && q->fault)	/* cleared: the next ones start anew */
+		memset(q->fault, 0, NPUEMU_MAX_FAULTS * sizeof(*q->fault));
 	q->nfaults = 0;
 	if (n && !q->fault)
 		q->fault = q->chip->ops->zalloc(NPUEMU_MAX_FAULTS * sizeof(*q->fault));
@@ -38,9 +45,12 @@ void npuemu_faults_load(struct npuemu_jfs *q)
 		    (f->device != NPUEMU_FAULT_ANY && f->device != q->device) ||
 		    f->status > 0xffff)	/* has no place in a CQE */
 			continue;
-		q->fault[q->nfaults].rec = *f;
-		q->fault[q->nfaults].rng = f->seed ^ (u64)q->id << 32;
-		q->fault[q->nfaults].hits = 0;
+		/* one that stands where it stood goes on where it was */
+		if (memcmp(&q->fault[q->nfaults].rec, f, sizeof(*f))) {
+			q->fault[q->nfaults].rec = *f;
+			q->fault[q->nfaults].rng = f->seed ^ (u64)q->id << 32;
+			q->fault[q->nfaults].hits = 0;
+		}
 		q->nfaults++;
 	}
 	q->fault_gen = gen;

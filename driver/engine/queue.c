@@ -138,6 +138,7 @@ bool npuemu_fetch(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	w->not_before = 0;
 	w->fault_seen = false;
 	w->token = 0;
+	w->deadline = 0;
 	w->retry_at = 0;
 	w->retries = 0;
 	w->executed = false;
@@ -411,6 +412,8 @@ int npuemu_jfs_modify(struct npuemu_jfs *q, u32 state)
 		return -EINVAL;
 	}
 	q->state = state;
+	if (unlikely(q->chip->trace))
+		q->chip->ops->trace(q, NPUEMU_TR_STATE, q->ci, state);
 	return 0;
 }
 

@@ -150,7 +150,8 @@ static noinline const char *remote_slow(struct npuemu_jfs *q, struct npuemu_remo
 	*status = NPUEMU_ST_REM_ACCESS_ABORT;
 	if (index >= READ_ONCE(peer->nsegs))
 		return "no such segment at the owner";
-	if (!read_record(&peer->segs[index], &rec) || rec.token_id != token_id)
+	if (!read_record(&peer->segs[index], &rec) || rec.token_id != token_id ||
+	    rec.device != (u32)eid[1])
 		return "no such segment at the owner (unregistered?)";
 	arena = rec.device < NPUEMU_MAX_DEVICES ? ops->arena(q->chip, peer, rec.device) : NULL;
 	if (!arena) {

@@ -60,7 +60,7 @@ struct npuemu_open_attr {
 /*
  * Join a board, making it first if it does not exist.  @attr may be NULL.
  * A second open of the same board by the same process gives the same handle
- * with one more reference.  Errors: -EINVAL (bad name or machine; the message
+ * with one more reference (observers each get their own).  Errors: -EINVAL (bad name or machine; the message
  * has file, line and column), -EBUSY (the board has another machine), -EUCLEAN
  * (the board is damaged: npuemu-ctl reset), -ENOSPC (all process slots taken),
  * -ENODEV (the host asked for is not there), -EACCES (somebody else's board).
@@ -251,6 +251,17 @@ struct npuemu_rq_attr {
 int npuemu_rq_create(struct npuemu *ctx, const struct npuemu_rq_attr *attr,
 		     struct npuemu_rq **out);
 int npuemu_rq_destroy(struct npuemu_rq *rq);
+
+struct npuemu_rq_info {
+	uint32_t size;
+	uint32_t id;		/* for SENDs to it */
+	uint32_t device;
+	uint32_t depth;
+	uint32_t posted;	/* receive buffers given, free-running */
+	uint32_t consumed;
+	struct npuemu_eid eid;
+};
+int npuemu_rq_query(struct npuemu_rq *rq, struct npuemu_rq_info *info);
 /* Give one receive buffer of @n SGEs.  -EAGAIN: full. */
 int npuemu_post_recv(struct npuemu_rq *rq, const struct npuemu_sge *sge, uint32_t n);
 

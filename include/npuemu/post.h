@@ -29,7 +29,7 @@ struct npuemu_post_view {
 	uint32_t pi;		/* next basic block, free-running */
 	uint32_t ci;		/* oldest basic block not yet retired; moved by polling */
 	uint32_t mask;		/* depth - 1 */
-	uint32_t depth;		/* 0: the queue takes nothing (after fork, reset) */
+	uint32_t depth;		/* 0: the queue takes nothing (destroyed; full in a forked child) */
 };
 
 /* Where a remote operation goes.  Fill it from a npuemu_seg_info. */
@@ -297,7 +297,8 @@ static inline int npuemu_post_write_add(struct npuemu_queue *q, const void *src,
 
 /*
  * SEND to a jetty or RQ: @t->token_id is its id, the eid is its device's.
- * @jetty: 1 for a queue's id, 0 for an RQ's.
+ * @jetty: 1 for a queue's id (npuemu_queue_query), 0 for an RQ's (npuemu_rq_query).
+ * At most 16 MiB; more than 208 bytes must lie in device memory of this process.
  */
 static inline int npuemu_post_send(struct npuemu_queue *q, const void *src, uint32_t len,
 				   const struct npuemu_target *t, uint32_t jetty,

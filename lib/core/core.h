@@ -186,6 +186,8 @@ struct npuemu_queue {
 	u32 *db;		/* PI, through the library's own mapping */
 	struct npuemu *ctx;
 	u32 cold;		/* the engine does not look at it */
+	bool stale;		/* CQ entries before @fresh are from before it was (re)set */
+	u32 fresh;
 	u32 index;
 	struct npuemu_jfs jfs __attribute__((aligned(64)));
 	struct npuemu_cq *cq;
@@ -220,7 +222,8 @@ struct npuemu_host {
 	int (*cq_create)(struct npuemu_cq *cq, u32 depth, bool timed);
 	void (*cq_destroy)(struct npuemu_cq *cq);
 	int (*rq_create)(struct npuemu_rq *rq, const struct npuemu_rq_attr *attr);
-	void (*rq_destroy)(struct npuemu_rq *rq);
+	int (*rq_destroy)(struct npuemu_rq *rq);
+	int (*rq_query)(struct npuemu_rq *rq, struct npuemu_rq_info *info);
 	int (*queue_create)(struct npuemu_queue *q, const struct npuemu_queue_attr *attr);
 	int (*queue_destroy)(struct npuemu_queue *q);
 	int (*queue_modify)(struct npuemu_queue *q, u32 state);
@@ -250,8 +253,10 @@ extern const struct npuemu_host npuemu_user_host;
 
 /* An open board of this process that may do work: 0 or a negative errno. */
 int npuemu_check_worker(struct npuemu *ctx, const char *what);
+void npuemu_core_fork(void);	/* in the child: its locks are free */
 bool npuemu_compare(u64 word, u32 cmp, u64 value);
 bool npuemu_cq_ready(const struct npuemu_cq *cq);
 const char *npuemu_getenv(const char *name);	/* NULL when unset or empty */
+bool npuemu_env_flag(const char *name);		/* set, and not 0 */
 
 #endif

@@ -28,6 +28,13 @@ const char *npuemu_getenv(const char *name)
 	return v && *v ? v : NULL;
 }
 
+bool npuemu_env_flag(const char *name)
+{
+	const char *v = npuemu_getenv(name);
+
+	return v && strcmp(v, "0");
+}
+
 static const struct {
 	u32 status;
 	const char *text;

@@ -82,6 +82,11 @@ int npuemu_check_worker(struct npuemu *ctx, const char *what)
 	 npuemu_fail(-EBADF, "%s: not a %s, or it was destroyed", (fn), (slab).what) : \
 	 context_broken((obj)->ctx, (fn)))
 
+/* The same on a broken board too: what is this process's own is still there. */
+#define CHECK_HANDLE(slab, obj, fn)						\
+	(npuemu_slab_alive(&(slab), (obj)) && READ_ONCE((obj)->ctx->broken) != -EPERM ? \
+	 0 : CHECK_OBJ(slab, obj, fn))
+
 static int check_size(const void *p, u32 size, size_t want, const char *what)
 {
 	if (!p)
@@ -120,21 +125,32 @@ static const struct npuemu_host *host_by_name(const char *name)
 	return NULL;
 }
 
+/* contexts_lock held, as it is from taking a reference to dropping the last one */
 static int context_add(struct npuemu *ctx)
 {
 	u32 i;
-	int err = -EMFILE;
 
-	pthread_mutex_lock(&contexts_lock);
 	if (context_known(ctx))
-		err = 0;
-	for (i = 0; i < ARRAY_SIZE(contexts) && err; i++)
+		return 0;
+	for (i = 0; i < ARRAY_SIZE(contexts); i++)
 		if (!contexts[i]) {
 			WRITE_ONCE(contexts[i], ctx);
-			err = 0;
+			return 0;
 		}
-	pthread_mutex_unlock(&contexts_lock);
-	return err ? npuemu_fail(err, "too many boards open in this process") : 0;
+	return npuemu_fail(-EMFILE, "too many boards open in this process");
+}
+
+/* In the child of a fork: whoever held a lock is not there. */
+void npuemu_core_fork(void)
+{
+	struct npuemu_slab *const slabs[] = {
+		&npuemu_bufs, &npuemu_mems, &npuemu_segs, &npuemu_cqs, &npuemu_rqs, &npuemu_queues,
+	};
+	u32 i;
+
+	pthread_mutex_init(&contexts_lock, NULL);
+	for (i = 0; i < ARRAY_SIZE(slabs); i++)
+		pthread_mutex_init(&slabs[i]->lock, NULL);
 }
 
 NPUEMU_API int npuemu_open(const struct npuemu_open_attr *attr, struct npuemu **out)
@@ -158,41 +174,46 @@ NPUEMU_API int npuemu_open(const struct npuemu_open_attr *attr, struct npuemu **
 		return attr->host || npuemu_getenv("NPUEMU_HOST") ?
 		       (strcmp(attr->host ? attr->host : npuemu_getenv("NPUEMU_HOST"), "kernel") ?
 			-EINVAL : -ENODEV) : -EINVAL;
+	pthread_mutex_lock(&contexts_lock);
 	err = host->open(attr, out);
-	if (err)
-		return err;
-	err = context_add(*out);
-	if (err) {
-		host->close(*out);
-		*out = NULL;
+	if (!err) {
+		err = context_add(*out);
+		if (err) {
+			host->close(*out);
+			*out = NULL;
+		}
 	}
+	pthread_mutex_unlock(&contexts_lock);
 	return err;
 }
 
 NPUEMU_API int npuemu_close(struct npuemu *ctx)
 {
+	bool last = false;
+	int err;
 	u32 i;
 
-	if (!context_known(ctx))
-		return npuemu_fail(-EBADF, "npuemu_close: not an open board");
-	if (ctx->broken == -EPERM)
-		return context_broken(ctx, "npuemu_close");
 	pthread_mutex_lock(&contexts_lock);
-	if (READ_ONCE(ctx->refs) == 1)
-		for (i = 0; i < ARRAY_SIZE(contexts); i++)
+	if (!context_known(ctx)) {
+		err = npuemu_fail(-EBADF, "npuemu_close: not an open board");
+	} else if (ctx->broken == -EPERM) {
+		err = context_broken(ctx, "npuemu_close");
+	} else {
+		last = READ_ONCE(ctx->refs) == 1;
+		for (i = 0; i < ARRAY_SIZE(contexts) && last; i++)
 			if (contexts[i] == ctx)
 				WRITE_ONCE(contexts[i], NULL);
-	pthread_mutex_unlock(&contexts_lock);
-	if (!context_known(ctx)) {
-		ctx->host->close(ctx);
+		err = ctx->host->close(ctx);
+	}
+	if (last) {
 		npuemu_slab_forget(&npuemu_bufs, ctx);
 		npuemu_slab_forget(&npuemu_mems, ctx);
 		npuemu_slab_forget(&npuemu_segs, ctx);
 		npuemu_slab_forget(&npuemu_cqs, ctx);
 		npuemu_slab_forget(&npuemu_rqs, ctx);
-		return 0;
 	}
-	return ctx->host->close(ctx);
+	pthread_mutex_unlock(&contexts_lock);
+	return err;
 }
 
 NPUEMU_API int npuemu_query(struct npuemu *ctx, struct npuemu_info *info)
@@ -285,12 +306,12 @@ NPUEMU_API int npuemu_buf_free(struct npuemu_buf *buf)
 
 NPUEMU_API void *npuemu_buf_ptr(const struct npuemu_buf *buf)
 {
-	return npuemu_slab_alive(&npuemu_bufs, buf) ? buf->ptr : NULL;
+	return CHECK_HANDLE(npuemu_bufs, buf, "npuemu_buf_ptr") ? NULL : buf->ptr;
 }
 
 NPUEMU_API uint64_t npuemu_buf_bytes(const struct npuemu_buf *buf)
 {
-	return npuemu_slab_alive(&npuemu_bufs, buf) ? buf->bytes : 0;
+	return CHECK_HANDLE(npuemu_bufs, buf, "npuemu_buf_bytes") ? 0 : buf->bytes;
 }
 
 NPUEMU_API int npuemu_buf_export(struct npuemu_buf *buf, struct npuemu_handle *handle)
@@ -457,7 +478,7 @@ NPUEMU_API int npuemu_seg_unregister(struct npuemu_seg *seg)
 static int cq_new(struct npuemu *ctx, u32 depth, u32 flags, struct npuemu_cq **out)
 {
 	struct npuemu_cq *cq = new_obj(&npuemu_cqs);
-	bool timed = flags & NPUEMU_CQ_TIMED || npuemu_getenv("NPUEMU_TIME");
+	bool timed = flags & NPUEMU_CQ_TIMED || npuemu_env_flag("NPUEMU_TIME");
 	int err;
 
 	if (!cq)
@@ -580,10 +601,21 @@ NPUEMU_API int npuemu_rq_destroy(struct npuemu_rq *rq)
 		return npuemu_fail(-EBUSY, "npuemu_rq_destroy: a queue still names it");
 	if (!npuemu_slab_retire(&npuemu_rqs, rq))
 		return npuemu_fail(-EBADF, "npuemu_rq_destroy: done by another thread just now");
-	rq->ctx->host->rq_destroy(rq);
+	err = rq->ctx->host->rq_destroy(rq);
+	if (err)
+		return err;	/* stuck: it stays, and so does its CQ */
 	npuemu_fetch_add(&rq->cq->users, -1u);
 	npuemu_slab_free(&npuemu_rqs, rq);
 	return 0;
+}
+
+NPUEMU_API int npuemu_rq_query(struct npuemu_rq *rq, struct npuemu_rq_info *info)
+{
+	int err = CHECK_OBJ(npuemu_rqs, rq, "npuemu_rq_query");
+
+	if (!err)
+		err = check_size(info, info ? info->size : 0, sizeof(*info), "npuemu_rq_query");
+	return err ? err : rq->ctx->host->rq_query(rq, info);
 }
 
 NPUEMU_API int npuemu_post_recv(struct npuemu_rq *rq, const struct npuemu_sge *sge, uint32_t n)
@@ -707,11 +739,9 @@ NPUEMU_API int npuemu_queue_destroy(struct npuemu_queue *q)
 	struct npuemu_cq *cq;
 	int err;
 
-	/* also on a broken board: its memory is this process's own */
-	if (!npuemu_slab_alive(&npuemu_queues, q))
-		return npuemu_fail(-EBADF, "npuemu_queue_destroy: not a queue, or it was destroyed");
-	if (q->ctx->broken == -EPERM)
-		return context_broken(q->ctx, "npuemu_queue_destroy");
+	err = CHECK_HANDLE(npuemu_queues, q, "npuemu_queue_destroy");
+	if (err)
+		return err;
 	if (!npuemu_slab_retire(&npuemu_queues, q))
 		return npuemu_fail(-EBADF, "npuemu_queue_destroy: done by another thread just now");
 	cq = q->cq;
@@ -729,7 +759,7 @@ NPUEMU_API int npuemu_queue_destroy(struct npuemu_queue *q)
 
 NPUEMU_API struct npuemu_cq *npuemu_queue_cq(struct npuemu_queue *q)
 {
-	return npuemu_slab_alive(&npuemu_queues, q) ? q->cq : NULL;
+	return CHECK_HANDLE(npuemu_queues, q, "npuemu_queue_cq") ? NULL : q->cq;
 }
 
 NPUEMU_API int npuemu_queue_modify(struct npuemu_queue *q, enum npuemu_queue_state state)
@@ -821,6 +851,8 @@ NPUEMU_API int npuemu_fault_inject(struct npuemu *ctx, const struct npuemu_fault
 	if (f->kind == NPUEMU_FAULT_STATUS && npuemu_status_str(f->status)[0] == 'n')
 		return npuemu_fail(-EINVAL, "npuemu_fault_inject: %u.%u is no status of this device",
 				   f->status >> 8, f->status & 0xff);
+	if (f->device != NPUEMU_ANY && check_device(ctx, f->device, "npuemu_fault_inject"))
+		return -EINVAL;
 	r.kind = f->kind;
 	r.slot = f->slot;
 	r.queue = f->queue;

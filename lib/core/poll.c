@@ -82,6 +82,17 @@ static inline void retire(struct npuemu_post_view *v, struct npuemu_wc *wc)
 		v->ci = last + 1;
 }
 
+/* Is the entry at @ci from before the queue was made or reset? */
+static bool stale(struct npuemu_queue *q, u32 ci)
+{
+	if (likely(!q->stale))
+		return false;
+	if ((s32)(ci - q->fresh) < 0)
+		return true;
+	q->stale = false;
+	return false;
+}
+
 /*
  * The common entry: a success of the one queue this CQ is for.  What is the
  * same in all of them was noted when the queue was made, on this side's lines,
@@ -97,7 +108,7 @@ static int poll_own(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
 	u32 left = cq->mask + 1 - (cq->ci & cq->mask), pi, ci, mask;
 	int i;
 
-	if (own.e0 == ~0ull)
+	if (own.e0 == ~0ull || unlikely(cq->only->stale && stale(cq->only, cq->ci)))
 		return 0;
 	pi = own.view->pi;
 	ci = own.view->ci;
@@ -145,7 +156,7 @@ static int poll_any(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
 		if (wc[i].flags)	/* receive, flush done: retire nothing */
 			continue;
 		q = cq->ctx->host->queue_by_id(cq->ctx, wc[i].queue);
-		if (likely(q))
+		if (q && !stale(q, ci))
 			retire(&q->view, &wc[i]);
 	}
 	cq->ci = ci;
@@ -162,7 +173,7 @@ static int poll_some(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
 	if (i) {
 		smp_store_release(cq->ci_rec, cq->ci & 0xffffff);
 		if (unlikely(READ_ONCE(cq->jfc.starved))) {
-			smp_mb(); /* the index, before the queues look for room again */
+			/* not fenced: missed, a starved queue is looked at within 10 ms */
 			cq->ctx->host->unstarve(cq);
 		}
 	}

@@ -100,6 +100,8 @@ CALL(queue_map, struct npuemu_queue, struct npuemu_queue_map m = { .size = sizeo
 CALL(queue_query, struct npuemu_queue, struct npuemu_queue_stat s = { .size = sizeof(s) };
      return npuemu_queue_query(x, &s))
 CALL(doorbell, struct npuemu_queue, return npuemu_doorbell(x))
+CALL(link_query, struct npuemu, struct npuemu_link_info i = { .size = sizeof(i) };
+     return npuemu_link_query(x, 0, 1, &i))
 CALL(process_list, struct npuemu, struct npuemu_process_info p;
      return npuemu_process_list(x, &p, 1))
 CALL(queue_list, struct npuemu, struct npuemu_queue_stat s; return npuemu_queue_list(x, 0, &s, 1))
@@ -125,6 +127,7 @@ static const struct {
 	ROW(queue_cq, QUEUE), ROW(queue_modify, QUEUE), ROW(queue_map, QUEUE),
 	ROW(queue_query, QUEUE), ROW(doorbell, QUEUE), ROW(process_list, CTX),
 	ROW(queue_list, CTX), ROW(fault_inject, CTX), ROW(fault_clear, CTX), ROW(reap, CTX),
+	ROW(link_query, CTX),
 };
 
 #define N_CALLS	(sizeof(calls) / sizeof(calls[0]))
@@ -224,6 +227,7 @@ static void queries(void **state)
 {
 	struct npuemu_info info = { .size = sizeof(info) };
 	struct npuemu_device_info dev = { .size = sizeof(dev) };
+	struct npuemu_link_info link = { .size = sizeof(link) };
 	struct npuemu_process_info pi;
 	struct npuemu_queue_stat qs;
 	struct world w;
@@ -237,12 +241,16 @@ static void queries(void **state)
 	sys_err(npuemu_device_query(w.ctx, 2, &dev), -EINVAL);
 	sys_err(npuemu_device_query(w.ctx, NPUEMU_ANY, &dev), -EINVAL);
 	WRONG(npuemu_device_query(w.ctx, 0, &dev), dev.size, 0, -EINVAL);
+	sys_err(npuemu_link_query(w.ctx, 0, 1, NULL), -EINVAL);
+	sys_err(npuemu_link_query(w.ctx, 0, 2, &link), -EINVAL);
+	sys_err(npuemu_link_query(w.ctx, NPUEMU_ANY, 0, &link), -EINVAL);
+	WRONG(npuemu_link_query(w.ctx, 0, 1, &link), link.size, 0, -EINVAL);
 	sys_err(npuemu_process_list(w.ctx, &pi, -1), -EINVAL);
 	sys_err(npuemu_process_list(w.ctx, NULL, 1), -EINVAL);
 	sys_eq(npuemu_process_list(w.ctx, NULL, 0), 1);
 	sys_err(npuemu_queue_list(w.ctx, 0, &qs, -1), -EINVAL);
 	sys_err(npuemu_queue_list(w.ctx, 0, NULL, 1), -EINVAL);
-	sys_err(npuemu_queue_list(w.ctx, 0x7fffffff, &qs, 1), -EINVAL);
+	sys_err(npuemu_queue_list(w.ctx, 0x7fffffff, &qs, 1), -ESRCH);
 	sys_err(npuemu_seg_query(w.m.seg, NULL), -EINVAL);
 	sys_err(npuemu_queue_query(w.q, NULL), -EINVAL);
 	qs.size = 0;
@@ -340,7 +348,7 @@ static void queues(void **state)
 	sys_err(npuemu_poll(w.cq, NULL, 1), -EINVAL);
 	sys_err(npuemu_poll(w.cq, &(struct npuemu_wc){ 0 }, -1), -EINVAL);
 	sys_eq(npuemu_poll(w.cq, NULL, 0), 0);
-	sys_err(npuemu_wait_word(w.ctx, NULL, NPUEMU_CMP_EQ, 0, 0), -EFAULT);
+	sys_err(npuemu_wait_word(w.ctx, NULL, NPUEMU_CMP_EQ, 0, 0), -EINVAL);
 	sys_err(npuemu_wait_word(w.ctx, (uint64_t *)host, NPUEMU_CMP_EQ, 0, 0), -EFAULT);
 	sys_err(npuemu_wait_word(w.ctx, (uint64_t *)(w.m.p + 65536), NPUEMU_CMP_EQ, 0, 0),
 		-EFAULT);
@@ -366,6 +374,7 @@ static void faults_and_open(void **state)
 	WRONG(npuemu_fault_inject(w.ctx, &f), f.size, 0, -EINVAL);
 	WRONG(npuemu_fault_inject(w.ctx, &f), f.kind, 5, -EINVAL);
 	WRONG(npuemu_fault_inject(w.ctx, &f), f.rate_ppm, 1000001, -EINVAL);
+	WRONG(npuemu_fault_inject(w.ctx, &f), f.device, 2, -EINVAL);
 	sys_err(npuemu_open(NULL, NULL), -EINVAL);
 	sys_err(npuemu_open(&oa, NULL), -EINVAL);
 	WRONG(npuemu_open(&oa, &ctx), oa.size, 0, -EINVAL);

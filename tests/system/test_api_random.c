@@ -21,7 +21,7 @@ static void *pool[KINDS][POOL];
 static void *gone[KINDS][POOL];
 static struct npuemu_seg_info info[POOL];
 static struct npuemu *ctx;
-static unsigned int opens;
+static unsigned int opens, succeeded, refused;
 static uint64_t rnd;
 static char host[1 << 16];
 
@@ -101,6 +101,8 @@ static void look(long rc, const char *name)
 	sys_true(rc >= -133 && rc < 1 << 20, "npuemu_%s returns %ld", name, rc);
 	if (rc < 0)
 		sys_true(npuemu_errmsg()[0], "npuemu_%s: %ld without a message", name, rc);
+	succeeded += rc >= 0;
+	refused += rc < 0;
 }
 
 /* ---- Making and destroying ------------------------------------------------------------- */
@@ -472,6 +474,9 @@ static void random_calls(void **state)
 	before = mappings();
 	for (i = 0; i < 4; i++)
 		storm(100 + i, part);
+	/* some of both, else it was no test */
+	sys_true(succeeded > CALLS / 20 && refused > CALLS / 20, "%u succeeded, %u refused",
+		 succeeded, refused);
 	/* malloc may keep an arena or two */
 	sys_true(sys_slow() || mappings() <= before + 8, "mappings went from %u to %u", before,
 		 mappings());

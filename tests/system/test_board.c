@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -342,12 +341,67 @@ struct scribble {
 	char path[200];
 };
 
-/* Nothing may crash or hang; what a call returns is a result or an errno. */
-static void defined(long rc)
+/*
+ * Nothing may crash or hang; what a call returns is a result or an errno.  Not
+ * true: it gave up after a long wait, and so would all that follow.
+ */
+static bool defined(long rc)
 {
 	sys_true(rc >= -4095, "returned %ld", rc);
 	if (rc < 0)
 		sys_true(npuemu_errmsg()[0], "%ld without a message", rc);
+	return rc != -ETIMEDOUT;
+}
+
+/* A new value for some word of the file that is not zero; the file has holes. */
+static void scribble(int fd, uint64_t *rnd, bool small)
+{
+	off_t start[256], len[256], at, end, sum = 0, pick;
+	uint64_t word;
+	int n = 0, tries;
+
+	for (at = 0; n < 256 && (at = lseek(fd, at, SEEK_DATA)) >= 0; at = end) {
+		end = lseek(fd, at, SEEK_HOLE);
+		if (end <= at)
+			break;
+		start[n] = at;
+		len[n] = end - at;
+		sum += len[n++];
+	}
+	sys_true(sum, "an empty board");
+	for (tries = 0; tries < 5000; tries++) {
+		pick = (off_t)(sys_rand(rnd) % (uint64_t)sum / 8 * 8);
+		for (n = 0; pick >= len[n]; n++)
+			pick -= len[n];
+		pick += start[n];
+		if (pread(fd, &word, 8, pick) == 8 && word)
+			break;
+	}
+	word = small ? sys_rand(rnd) % 1000 : sys_rand(rnd);
+	sys_true(pwrite(fd, &word, 8, pick) == 8, "pwrite");
+}
+
+static bool all_calls(struct npuemu *ctx, struct npuemu_queue *q, const struct sys_mem *m)
+{
+	struct npuemu_device_info di = { .size = sizeof(di) };
+	struct npuemu_queue_stat st = { .size = sizeof(st) };
+	struct npuemu_process_info list[4];
+	struct npuemu_buf *buf;
+	struct npuemu_wc wc;
+	bool ok;
+	int rc;
+
+	npuemu_post_write(q, m->p, 8, &m->t, m->va + 64, NPUEMU_SQE_CQE);
+	ok = defined(npuemu_doorbell(q));
+	npuemu_wait(npuemu_queue_cq(q), npuemu_deadline_ms(5));
+	ok = defined(npuemu_poll(npuemu_queue_cq(q), &wc, 1)) && ok;
+	ok = defined(npuemu_device_query(ctx, 0, &di)) && ok;
+	ok = defined(npuemu_queue_query(q, &st)) && ok;
+	ok = defined(npuemu_process_list(ctx, list, 4)) && ok;
+	ok = defined(npuemu_reap(ctx)) && ok;
+	rc = npuemu_buf_alloc(ctx, 0, 8192, 0, &buf);
+	ok = defined(rc) && ok;
+	return ok && (rc || defined(npuemu_buf_free(buf)));
 }
 
 /* A process whose board is scribbled over, in places that are in use. */
@@ -356,56 +410,28 @@ static void scribbled(int fd, const void *arg)
 	const struct scribble *s = arg;
 	struct npuemu *ctx = sys_open();
 	struct npuemu_queue *q = sys_queue(ctx, 0, 64);
-	struct npuemu_device_info di = { .size = sizeof(di) };
-	struct npuemu_queue_stat st = { .size = sizeof(st) };
-	struct npuemu_process_info list[4];
-	struct npuemu_handle h;
-	struct npuemu_buf *buf;
-	struct npuemu_wc wc;
-	struct sys_mem m;
-	unsigned char *map;
 	uint64_t rnd = s->seed;
-	struct stat fs;
-	int bfd, i, k;
-	size_t at;
+	struct npuemu_handle h;
+	bool ok = true;
+	struct sys_mem m;
+	int bfd, i;
 
 	sys_mem_make(ctx, &m, 0, 65536, SYS_RWA);
 	sys_rc(npuemu_buf_export(m.buf, &h));
 	sys_put(fd, &m.info, sizeof(m.info));
 	sys_wait_go(fd);
 	bfd = open(s->path, O_RDWR | O_CLOEXEC);
-	sys_true(bfd >= 0 && !fstat(bfd, &fs), "no file %s", s->path);
-	map = mmap(NULL, (size_t)fs.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, bfd, 0);
-	sys_true(map != MAP_FAILED, "mmap");
-	for (i = 0; i < 12; i++) {
-		/* Where something is: empty places are many. */
-		for (k = 0; k < 100000; k++) {
-			at = sys_rand(&rnd) % ((size_t)fs.st_size / 8) * 8;
-			if (*(volatile uint64_t *)(map + at))
-				break;
-		}
-		*(volatile uint64_t *)(map + at) = i & 1 ? sys_rand(&rnd) : sys_rand(&rnd) % 1000;
-		defined(npuemu_post_write(q, m.p, 8, &m.t, m.va + 64, NPUEMU_SQE_CQE));
-		defined(npuemu_doorbell(q));
-		npuemu_wait(npuemu_queue_cq(q), npuemu_deadline_ms(5));
-		defined(npuemu_poll(npuemu_queue_cq(q), &wc, 1));
-		defined(npuemu_device_query(ctx, 0, &di));
-		defined(npuemu_queue_query(q, &st));
-		defined(npuemu_process_list(ctx, list, 4));
-		defined(npuemu_reap(ctx));
-		k = npuemu_buf_alloc(ctx, 0, 8192, 0, &buf);
-		defined(k);
-		if (!k)
-			defined(npuemu_buf_free(buf));
+	sys_true(bfd >= 0, "no file %s", s->path);
+	for (i = 0; i < 12 && ok; i++) {
+		scribble(bfd, &rnd, i & 1);
+		ok = all_calls(ctx, q, &m);
 	}
-	munmap(map, (size_t)fs.st_size);
 	close(bfd);
 	sys_go(fd);
 	sys_wait_go(fd);
-	defined(npuemu_queue_destroy(q));
-	defined(npuemu_seg_unregister(m.seg));
-	defined(npuemu_buf_free(m.buf));
-	npuemu_close(ctx);
+	if (ok && defined(npuemu_queue_destroy(q)) && defined(npuemu_seg_unregister(m.seg)) &&
+	    defined(npuemu_buf_free(m.buf)))
+		npuemu_close(ctx);
 }
 
 static void scribbled_slots(void **state)

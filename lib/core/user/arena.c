@@ -39,7 +39,7 @@ void arena_unmap(struct user_arena *a)
 
 static int arena_make(struct user *u, u32 device, struct user_arena *a)
 {
-	u64 bytes = u->head->machine.hbm_bytes;
+	u64 bytes = u->machine.hbm_bytes;
 	u64 head[3] = { BOARD_MAGIC, u->slot->secret[0], u->slot->secret[1] };
 	void *p;
 
@@ -109,7 +109,8 @@ static int back_chunk(struct user *u, const struct npuemu_arena *a, u64 c, u64 l
 
 	if (npuemu_fetch_or(&a->backed[c / 64], bit) & bit)
 		return 0;	/* being done by somebody else: page by page until then */
-	if (board_backed(u) > u->head->budget)
+	/* over the limit: is some of it a dead process's? */
+	if (board_backed(u) > u->budget && (!board_reap(u) || board_backed(u) > u->budget))
 		goto nomem;
 	from = max64(c << NPUEMU_CHUNK_SHIFT, lo) & ~(u64)(PAGE - 1);
 	to = (min64((c + 1) << NPUEMU_CHUNK_SHIFT, hi) + PAGE - 1) & ~(u64)(PAGE - 1);
@@ -121,7 +122,7 @@ static int back_chunk(struct user *u, const struct npuemu_arena *a, u64 c, u64 l
 nomem:
 	npuemu_fetch_and(&a->backed[c / 64], ~bit);
 	npuemu_log(NPUEMU_LOG_WARN, "physical budget of the board (%llu MiB) is used up: work completes with an error; NPUEMU_BUDGET_MB sets another one when a board is made",
-		   (unsigned long long)u->head->budget >> 20);
+		   (unsigned long long)u->budget >> 20);
 	return -ENOMEM;
 }
 
@@ -188,41 +189,45 @@ static bool imported_somewhere(struct user *u, u32 index)
 	return false;
 }
 
-static void range_release(struct user *u, struct slot_buf *b)
+/* What the board says of our buffers is for others: we go by our own notes. */
+static void range_release(struct user *u, u32 i)
 {
-	struct user_arena *a = u->arena[b->device];
+	struct own_buf *o = &u->bufs[i];
+	struct user_arena *a = u->arena[o->device];
 
-	punch(a, b->off, b->room);
-	extents_give(&a->free, b->off, b->room);
-	WRITE_ONCE(u->slot->arena[b->device].used, u->slot->arena[b->device].used - b->room);
-	WRITE_ONCE(b->state, BUF_FREE);
+	punch(a, o->off, o->room);
+	extents_give(&a->free, o->off, o->room);
+	a->used -= o->room;
+	WRITE_ONCE(u->slot->arena[o->device].used, a->used);
+	o->state = BUF_FREE;
+	WRITE_ONCE(slot_bufs(u, u->slot_index)[i].state, BUF_FREE);
 }
 
 /* Freed buffers whose importers have let go meanwhile.  u->lock held. */
 void arena_sweep_zombies(struct user *u)
 {
-	struct slot_buf *b = slot_bufs(u, u->slot_index);
 	u32 i;
 
-	for (i = 0; i < u->slot->bufs_hi; i++)
-		if (b[i].state == BUF_ZOMBIE && !imported_somewhere(u, i))
-			range_release(u, &b[i]);
+	for (i = 0; i < u->bufs_hi; i++)
+		if (u->bufs[i].state == BUF_ZOMBIE && !imported_somewhere(u, i))
+			range_release(u, i);
 }
 
 static int buf_index(struct user *u)
 {
-	struct slot_buf *b = slot_bufs(u, u->slot_index);
 	u32 i;
 
-	for (i = 0; i < u->slot->bufs_hi; i++)
-		if (b[i].state == BUF_FREE)
+	for (i = 0; i < u->bufs_hi; i++)
+		if (u->bufs[i].state == BUF_FREE)
 			return (int)i;
 	if (i == SLOT_BUFS)
 		return npuemu_fail(-ENOSPC, "this process holds %u buffers, the most it can", SLOT_BUFS);
-	if (board_back(u, u->slot_index, OFF_BUFS + i * sizeof(*b), sizeof(*b)) ||
+	if (board_back(u, u->slot_index, OFF_BUFS + i * sizeof(struct slot_buf),
+		       sizeof(struct slot_buf)) ||
 	    board_back(u, u->slot_index, OFF_SHARES + i * sizeof(struct npuemu_share),
 		       sizeof(struct npuemu_share)))
 		return -ENOSPC;
+	u->bufs_hi = i + 1;
 	WRITE_ONCE(u->slot->bufs_hi, i + 1);
 	return (int)i;
 }
@@ -230,14 +235,20 @@ static int buf_index(struct user *u)
 /* Claim first, then look at the sum: two at once may both fail, never both fit. */
 static int charge(struct user *u, u32 device, u64 room)
 {
-	u64 *used = &u->slot->arena[device].used, total, hbm = u->head->machine.hbm_bytes;
+	struct user_arena *a = u->arena[device];
+	u64 *used = &u->slot->arena[device].used, total, hbm = u->machine.hbm_bytes;
 
-	WRITE_ONCE(*used, *used + room);
-	smp_mb();
+	a->used += room;
+	WRITE_ONCE(*used, a->used);
+	smp_mb(); /* our claim, before the look at the others' */
 	total = hbm_used(u, device);
+	/* too much: is some of it a dead process's? */
+	if (total > hbm && board_reap(u))
+		total = hbm_used(u, device);
 	if (total <= hbm)
 		return 0;
-	WRITE_ONCE(*used, *used - room);
+	a->used -= room;
+	WRITE_ONCE(*used, a->used);
 	return npuemu_fail(-ENOMEM, "out of device memory: %llu bytes asked for, %llu of %llu free on device %u",
 			   (unsigned long long)room,
 			   (unsigned long long)(total - room < hbm ? hbm - (total - room) : 0),
@@ -262,7 +273,8 @@ static int buf_alloc(struct user *u, u32 device, u64 bytes, struct npuemu_buf *b
 		return err;
 	off = extents_take(&a->free, room, room >= CHUNK ? CHUNK : PAGE);
 	if (off == ~0ull) {
-		WRITE_ONCE(u->slot->arena[device].used, u->slot->arena[device].used - room);
+		a->used -= room;
+		WRITE_ONCE(u->slot->arena[device].used, a->used);
 		return npuemu_fail(-ENOMEM, "device %u has no contiguous %llu bytes left in this process",
 				   device, (unsigned long long)room);
 	}
@@ -273,6 +285,7 @@ static int buf_alloc(struct user *u, u32 device, u64 bytes, struct npuemu_buf *b
 	b->room = room;
 	b->nonce = 0;
 	b->exported = 0;
+	u->bufs[i] = (struct own_buf){ BUF_LIVE, device, off, room };
 	memset(&slot_shares(u, u->slot_index)[i], 0, sizeof(struct npuemu_share));
 	buf->index = (u32)i;
 	buf->device = device;
@@ -316,9 +329,10 @@ int user_buf_free(struct npuemu_buf *buf)
 	smp_mb();
 	npuemu_fetch_add(&u->chip.epoch, 1);
 	err = quiesce_own(u);
-	/* after a time-out the range stays out of use for good */
+	/* after a time-out somebody may still write there: out of use for good */
+	u->bufs[buf->index].state = err ? BUF_STUCK : BUF_ZOMBIE;
 	if (!err && !imported_somewhere(u, buf->index))
-		range_release(u, b);
+		range_release(u, buf->index);
 	pthread_mutex_unlock(&u->lock);
 	return err;
 }

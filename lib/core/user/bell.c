@@ -127,9 +127,10 @@ static void report(struct wait *w, s64 now)
 	double sec = (double)(now - w->start) / 1e9;
 
 	if (!w->cq)
-		npuemu_log(NPUEMU_LOG_WARN, "still waiting after %.0f s: word %p is %#llx, wanted %#llx (cmp %u); its writer would be a peer of slot %u: see npuemu-smi",
+		npuemu_log(NPUEMU_LOG_WARN, "still waiting after %.0f s: word %p is %#llx, wanted %#llx (cmp %u); it lies in memory of process %u (slot %u): see npuemu-smi",
 			   sec, (const void *)w->word, (unsigned long long)*w->word,
-			   (unsigned long long)w->value, w->cmp, w->owner_slot);
+			   (unsigned long long)w->value, w->cmp,
+			   LIFE_PID(w->owner ? w->owner->life : w->u->life), w->owner_slot);
 	else if (q)
 		npuemu_log(NPUEMU_LOG_WARN, "still waiting after %.0f s: queue %u (device %u) has posted up to block %u and executed up to %u, state %u%s%s",
 			   sec, q->jfs.id, q->jfs.device, q->view.pi, READ_ONCE(q->jfs.ci),
@@ -146,6 +147,8 @@ static int look(struct wait *w, s64 now)
 		w->next_look = now + LOOK_NS;
 		if (board_check(&w->u->base))
 			return npuemu_fail(-EUCLEAN, "the board was reset or is damaged");
+		if (w->cq)
+			peers_look(w->u);
 		if (w->owner && (w->owner->gone || !slot_alive(w->u, w->owner->slot, w->owner->life)))
 			return npuemu_fail(-EOWNERDEAD, "process %u, which owns the awaited word, has died",
 					   LIFE_PID(w->owner->life));
@@ -195,6 +198,7 @@ static int wait_until(struct wait *w, s64 deadline)
 {
 	struct slot_sleeper *s = NULL;
 	s64 slice = w->cq ? LOOK_NS : WORD_NS, now;
+	bool helped;
 	int err = 0;
 
 	w->start = npuemu_now_ns();
@@ -203,13 +207,14 @@ static int wait_until(struct wait *w, s64 deadline)
 	for (;;) {
 		if (ready(w))
 			break;
-		if (user_help(&w->u->base, w->cq))
-			continue;
+		helped = user_help(&w->u->base, w->cq);
 		now = npuemu_now_ns();
-		if (now >= deadline) {
+		if (now >= deadline && !ready(w)) {
 			err = -ETIMEDOUT;
 			break;
 		}
+		if (helped)
+			continue;
 		if (now - w->start < SPIN_NS && spin(w, w->start + SPIN_NS))
 			break;
 		if (!s)

@@ -176,6 +176,14 @@ static int board_map_file(struct user *u, int fd)
 	    u->head->machine.hbm_bytes > (u64)BACKED_WORDS * 64 << NPUEMU_CHUNK_SHIFT)
 		return npuemu_fail(-EUCLEAN, "board %s is damaged: npuemu-ctl reset --board %s removes it",
 				   u->path, u->name);
+	u->machine = u->head->machine;
+	u->budget = u->head->budget;
+	if (u->machine.link_self >= NPUEMU_MAX_LINKS || u->machine.link_module >= NPUEMU_MAX_LINKS ||
+	    u->machine.link_server >= NPUEMU_MAX_LINKS || u->machine.link_net >= NPUEMU_MAX_LINKS ||
+	    !memchr(u->machine.name, 0, sizeof(u->machine.name)) ||
+	    !memchr(u->machine.soc, 0, sizeof(u->machine.soc)))
+		return npuemu_fail(-EUCLEAN, "board %s is damaged: npuemu-ctl reset --board %s removes it",
+				   u->path, u->name);
 	return 0;
 }
 
@@ -237,12 +245,16 @@ void board_unmap(struct user *u)
 int board_back(struct user *u, u32 slot, u64 off, u64 len)
 {
 	u64 first = off / PAGE, last = (off + len - 1) / PAGE, p;
+	int err;
 
 	for (p = first; p <= last; p++) {
 		if (slot == u->slot_index && READ_ONCE(u->touched_pages[p]))
 			continue;
-		if (posix_fallocate(u->board_fd,
-				    (off_t)(BOARD_HEAD + slot * SLOT_STRIDE + p * PAGE), PAGE))
+		do {
+			err = posix_fallocate(u->board_fd, (off_t)(BOARD_HEAD + slot * SLOT_STRIDE +
+								   p * PAGE), PAGE);
+		} while (err == EINTR);
+		if (err)
 			return npuemu_fail(-ENOSPC, "/dev/shm is full: the board needs a few more pages");
 		if (slot == u->slot_index)
 			WRITE_ONCE(u->touched_pages[p], 1);

@@ -83,6 +83,7 @@ static void after_fork(void)
 		open_boards[i] = NULL;
 	}
 	pthread_mutex_init(&open_lock, NULL);
+	npuemu_core_fork();
 	npuemu_trace_fork();
 }
 
@@ -134,6 +135,7 @@ static void teardown(struct user *u)
 		board_leave(u);
 	board_unmap(u);
 	free(u->touched_pages);
+	free(u->bufs);
 	pthread_mutex_destroy(&u->lock);
 	pthread_mutex_destroy(&u->peers_lock);
 	free(u);
@@ -145,8 +147,10 @@ static int join(struct user *u)
 
 	if (err)
 		return err;
+	board_reap(u);	/* what a crashed run left is not in our way */
 	u->touched_pages = calloc(1, SLOT_STRIDE / PAGE);
-	if (!u->touched_pages)
+	u->bufs = calloc(SLOT_BUFS, sizeof(*u->bufs));
+	if (!u->touched_pages || !u->bufs)
 		return npuemu_fail(-ENOMEM, "out of memory");
 	if (board_back(u, u->slot_index, OFF_QUEUES, sizeof(struct slot_queue)) ||
 	    board_back(u, u->slot_index, OFF_LINKS,
@@ -201,13 +205,13 @@ static int user_open(const struct npuemu_open_attr *attr, struct npuemu **out)
 		err = npuemu_fail(-EMFILE, "this process has %u boards open, the most it can",
 				  (u32)ARRAY_SIZE(open_boards));
 	if (!err && !other) {
-		u->chip.machine = &u->head->machine;
+		u->chip.machine = &u->machine;
 		u->chip.fault_gen = &u->head->faults.gen;
 		u->chip.board_id = u->head->board_id;
 		u->chip.trace = npuemu_trace_init();
 		snprintf(u->base.board, sizeof(u->base.board), "%s", u->name);
-		snprintf(u->base.machine, sizeof(u->base.machine), "%.31s", u->head->machine.name);
-		u->base.devices = u->head->machine.devices;
+		snprintf(u->base.machine, sizeof(u->base.machine), "%.31s", u->machine.name);
+		u->base.devices = u->machine.devices;
 		if (!u->base.observer)
 			err = join(u);
 		if (!err && !u->base.observer)
@@ -253,7 +257,7 @@ static int user_close(struct npuemu *ctx)
 			open_boards[i] = NULL;
 	if (!ctx->observer) {
 		destroy_leftovers(u);
-		for (i = 0; i < u->slot->segs_hi; i++)
+		for (i = 0; i < u->segs_hi; i++)
 			WRITE_ONCE(slot_segs(u, u->slot_index)[i].seq, 0);
 		quiesce_all(u);
 	}
@@ -287,6 +291,7 @@ const struct npuemu_host npuemu_user_host = {
 	.cq_destroy = user_cq_destroy,
 	.rq_create = user_rq_create,
 	.rq_destroy = user_rq_destroy,
+	.rq_query = user_rq_query,
 	.queue_create = user_queue_create,
 	.queue_destroy = user_queue_destroy,
 	.queue_modify = user_queue_modify,

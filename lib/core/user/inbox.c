@@ -29,6 +29,13 @@ static enum npuemu_step fail(struct npuemu_jfs *q, struct npuemu_wqe *w, u32 sta
 	return NPUEMU_STEP_DONE;
 }
 
+/* An answer to a process that had this slot before us: nobody else frees it. */
+static bool orphan(struct user *u, struct inbox_entry *e)
+{
+	return READ_ONCE(e->sender_life) != u->life &&
+	       npuemu_cas(&e->state, ENTRY_DONE, ENTRY_FREE);
+}
+
 /* One of our entries there that is free; ~0: all busy. */
 static u32 entry_take(struct user *u, struct user_peer *p)
 {
@@ -36,12 +43,15 @@ static u32 entry_take(struct user *u, struct user_peer *p)
 	u32 i;
 
 	for (i = 0; i < INBOX_ENTRIES; i++) {
-		/* given up on earlier, and let go by the receiver meanwhile */
+		/* given up on while the receiver had it: ours again once it let go */
+		if (READ_ONCE(p->inbox_lost) >> i & 1 && READ_ONCE(ring[i].state) == ENTRY_FREE &&
+		    npuemu_fetch_and(&p->inbox_lost, ~(1u << i)) >> i & 1)
+			npuemu_fetch_and(&p->inbox_used, ~(1u << i));
 		if (READ_ONCE(p->inbox_used) >> i & 1)
 			continue;
 		if (npuemu_fetch_or(&p->inbox_used, 1u << i) >> i & 1)
 			continue;
-		if (READ_ONCE(ring[i].state) == ENTRY_FREE)
+		if (READ_ONCE(ring[i].state) == ENTRY_FREE || orphan(u, &ring[i]))
 			return i;
 		npuemu_fetch_and(&p->inbox_used, ~(1u << i));
 	}
@@ -86,7 +96,8 @@ static const char *describe(struct user *u, struct npuemu_jfs *q, struct npuemu_
 			return "local address is not good";
 		if (w->sge[i].va - l->va >= l->len)
 			l = &q->local[1];
-		if (!l->arena || l->arena != &u->arena[l->arena->device]->a)
+		if (!l->arena || !u->arena[l->arena->device] ||
+		    l->arena != &u->arena[l->arena->device]->a)
 			return "more than 208 bytes must lie in device memory of this process";
 		e->piece[e->pieces].len = w->sge[i].len;
 		e->piece[e->pieces].device = l->arena->device;
@@ -110,9 +121,13 @@ static enum npuemu_step post(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	p = (struct user_peer *)(uintptr_t)peer_find(q->chip, &w->bb[2]);
 	if (!p)
 		return fail(q, w, NPUEMU_ST_ACK_TIMEOUT, "nobody answers at this endpoint");
+	/* a try without an answer ends at this time; "not ready" is an answer */
+	if (!w->deadline)
+		w->deadline = (u64)npuemu_now_ns() + q->ack_timeout_ns;
 	i = entry_take(u, p);
 	if (i == ~0u)
-		return NPUEMU_STEP_WAIT;
+		return (u64)npuemu_now_ns() < w->deadline ? NPUEMU_STEP_WAIT :
+		       fail(q, w, NPUEMU_ST_ACK_TIMEOUT, "the receiver takes no more messages");
 	if (!READ_ONCE(p->inbox_backed)) {
 		if (board_back(u, p->slot, OFF_INBOX + u->slot_index * INBOX_ENTRIES * sizeof(*e),
 			       INBOX_ENTRIES * sizeof(*e))) {
@@ -136,10 +151,9 @@ static enum npuemu_step post(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	e->eid[2] = q->device;
 	e->eid[3] = NPUEMU_EID3(u->slot_index, LIFE_GEN(u->life), q->device);
 	e->imm = e->opcode == NPUEMU_OP_SEND_IMM ? s->rmt_addr : 0;
-	e->sender_life = u->life;
+	e->receiver_life = p->life;
+	WRITE_ONCE(e->sender_life, u->life);
 	w->token = token_of(p->slot, i);
-	if (!w->retries)
-		w->deadline = (u64)npuemu_now_ns() + q->ack_timeout_ns;
 	smp_store_release(&e->state, ENTRY_POSTED);
 	npuemu_fetch_or(&slot_head(u, p->slot)->inbox[u->slot_index / 64],
 			1ull << (u->slot_index % 64));
@@ -150,12 +164,25 @@ static enum npuemu_step post(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	return NPUEMU_STEP_WAIT;
 }
 
-static void let_go(struct user *u, struct npuemu_wqe *w)
+/* The peer a SEND under way was for, if its slot is still the same process's. */
+static struct user_peer *peer_of(struct user *u, const struct npuemu_wqe *w)
 {
 	struct user_peer *p = smp_load_acquire(&u->peers[w->token >> 8]);
 
-	if (p && READ_ONCE(entry_of(u, w->token)->state) == ENTRY_FREE)
-		npuemu_fetch_and(&p->inbox_used, ~(1u << ((w->token & 0xff) - 1)));
+	return p && (LIFE_GEN(p->life) & 0xffff) == NPUEMU_EID3_GEN((u32)(w->bb[3] >> 32)) ? p :
+	       NULL;
+}
+
+/* Done with the entry: it is free, or @lost until the receiver frees it. */
+static void let_go(struct user *u, struct npuemu_wqe *w, bool lost)
+{
+	struct user_peer *p = peer_of(u, w);
+	u32 bit = 1u << ((w->token & 0xff) - 1);
+
+	if (p && lost)
+		npuemu_fetch_or(&p->inbox_lost, bit);
+	else if (p)
+		npuemu_fetch_and(&p->inbox_used, ~bit);
 	w->token = 0;
 }
 
@@ -163,15 +190,26 @@ void inbox_send_cancel(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
 	struct user *u = q->chip->host;
 	struct inbox_entry *e = entry_of(u, w->token);
+	u32 state;
 
-	if (npuemu_cas(&e->state, ENTRY_POSTED, ENTRY_FREE) ||
-	    npuemu_cas(&e->state, ENTRY_DONE, ENTRY_FREE)) {
-		let_go(u, w);
+	if (!peer_of(u, w)) {
+		w->token = 0;
 		return;
 	}
-	/* taken: the receiver lets go of it; the entry stays out of use until then */
-	npuemu_cas(&e->state, ENTRY_TAKEN, ENTRY_CANCELLED);
-	let_go(u, w);
+	/* it may move from POSTED to TAKEN to DONE while we look */
+	for (;;) {
+		state = READ_ONCE(e->state);
+		if ((state == ENTRY_POSTED || state == ENTRY_DONE) &&
+		    npuemu_cas(&e->state, state, ENTRY_FREE))
+			break;
+		if (state == ENTRY_TAKEN && npuemu_cas(&e->state, state, ENTRY_CANCELLED)) {
+			let_go(u, w, true);
+			return;
+		}
+		if (state == ENTRY_FREE || state == ENTRY_CANCELLED)
+			break;
+	}
+	let_go(u, w, false);
 }
 
 static enum npuemu_step answered(struct npuemu_jfs *q, struct npuemu_wqe *w, u32 status)
@@ -179,7 +217,9 @@ static enum npuemu_step answered(struct npuemu_jfs *q, struct npuemu_wqe *w, u32
 	struct user *u = q->chip->host;
 
 	WRITE_ONCE(entry_of(u, w->token)->state, ENTRY_FREE);
-	let_go(u, w);
+	let_go(u, w, false);
+	w->deadline = 0;
+	status &= 0xffff;
 	if (status != NPUEMU_ST_RNR_RETRY_CNT_EXC) {
 		if (status)
 			return fail(q, w, status, "refused by the receiver");
@@ -198,7 +238,7 @@ enum npuemu_step inbox_send(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
 	struct user *u = q->chip->host;
 	struct inbox_entry *e;
-	u32 slot;
+	struct user_peer *p;
 
 	if (!w->token) {
 		enum npuemu_step step;
@@ -210,10 +250,10 @@ enum npuemu_step inbox_send(struct npuemu_jfs *q, struct npuemu_wqe *w)
 			return step;
 	}
 	e = entry_of(u, w->token);
-	slot = (u32)(w->token >> 8);
-	if (smp_load_acquire(&e->state) == ENTRY_DONE)
-		return answered(q, w, e->status);
-	if (!u->peers[slot] || READ_ONCE(slot_head(u, slot)->life) != u->peers[slot]->life) {
+	p = peer_of(u, w);
+	if (p && smp_load_acquire(&e->state) == ENTRY_DONE)
+		return answered(q, w, READ_ONCE(e->status));
+	if (!p || READ_ONCE(slot_head(u, p->slot)->life) != p->life) {
 		w->token = 0;
 		return fail(q, w, NPUEMU_ST_ACK_TIMEOUT, "the receiver has died");
 	}
@@ -276,7 +316,7 @@ static bool gather(struct user *u, u32 from, const struct inbox_entry *e,
 		const struct npuemu_arena *a = peer_arena(&u->chip, &p->p, e->piece[i].device);
 		u64 off = e->piece[i].off, len = e->piece[i].len;
 
-		if (!a || len > a->bytes || off > a->bytes - len ||
+		if (!a || !len || len > a->bytes || off > a->bytes - len ||
 		    arena_back(&u->chip, a, off, len, off, off + len))
 			return false;
 		m->piece[i] = a->base + off;
@@ -293,7 +333,7 @@ static struct npuemu_jfc *deliver(struct user *u, u32 from, struct inbox_entry *
 	u32 status = NPUEMU_ST_REM_ACCESS_ABORT;
 
 	if (r && gather(u, from, &e, &m)) {
-		m.done.opcode = e.opcode;
+		m.done.opcode = e.opcode & 7;
 		m.done.rmt_idx = e.rmt_idx;
 		memcpy(m.done.rmt_eid, e.eid, sizeof(e.eid));
 		m.done.imm = e.imm;
@@ -315,8 +355,12 @@ static void from_sender(struct user *u, u32 from)
 		if (READ_ONCE(ring[i].state) != ENTRY_POSTED ||
 		    !npuemu_cas(&ring[i].state, ENTRY_POSTED, ENTRY_TAKEN))
 			continue;
-		if (READ_ONCE(s->life) == ring[i].sender_life)
-			jfc = deliver(u, from, &ring[i]);
+		/* of a process that is gone, or for one that had our slot before us */
+		if (READ_ONCE(s->life) != ring[i].sender_life || ring[i].receiver_life != u->life) {
+			WRITE_ONCE(ring[i].state, ENTRY_FREE);
+			continue;
+		}
+		jfc = deliver(u, from, &ring[i]);
 		if (!npuemu_cas(&ring[i].state, ENTRY_TAKEN, ENTRY_DONE))
 			WRITE_ONCE(ring[i].state, ENTRY_FREE);
 		if (jfc && READ_ONCE(jfc->waiters))

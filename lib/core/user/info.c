@@ -18,7 +18,7 @@ static bool live(const struct user *u, u32 slot, u64 *life)
 u64 slot_hbm_backed(const struct user *u, u32 slot, u32 device)
 {
 	const u64 *w = slot_backed(u, slot, device);
-	u64 n = 0, words = (u->head->machine.hbm_bytes >> NPUEMU_CHUNK_SHIFT) / 64 + 1;
+	u64 n = 0, words = (u->machine.hbm_bytes >> NPUEMU_CHUNK_SHIFT) / 64 + 1;
 	u64 i;
 
 	if (!READ_ONCE(slot_head(u, slot)->arena[device].fd))
@@ -35,7 +35,7 @@ u64 board_backed(const struct user *u)
 
 	for (s = 0; s < NPUEMU_MAX_SLOTS; s++)
 		if (live(u, s, &life))
-			for (d = 0; d < u->head->machine.devices; d++)
+			for (d = 0; d < u->machine.devices; d++)
 				n += slot_hbm_backed(u, s, d);
 	return n;
 }
@@ -99,7 +99,7 @@ u64 hbm_used(const struct user *u, u32 device)
 int user_query(struct npuemu *ctx, struct npuemu_info *info)
 {
 	struct user *u = user_of(ctx);
-	const struct npuemu_machine *m = &u->head->machine;
+	const struct npuemu_machine *m = &u->machine;
 
 	info->devices = m->devices;
 	info->servers = m->servers;
@@ -132,8 +132,8 @@ int user_device_query(struct npuemu *ctx, u32 device, struct npuemu_device_info 
 	u32 s;
 
 	info->device = device;
-	info->server = device / u->head->machine.devices_per_server;
-	info->hbm_bytes = u->head->machine.hbm_bytes;
+	info->server = device / u->machine.devices_per_server;
+	info->hbm_bytes = u->machine.hbm_bytes;
 	for (s = 0; s < NPUEMU_MAX_SLOTS; s++) {
 		u32 n;
 
@@ -195,7 +195,7 @@ static void link_of_queue(const struct slot_queue *q, u32 from, u32 to,
 int user_link_query(struct npuemu *ctx, u32 from, u32 to, struct npuemu_link_info *info)
 {
 	struct user *u = user_of(ctx);
-	const struct npuemu_link_class *c = npuemu_machine_link(&u->head->machine, from, to);
+	const struct npuemu_link_class *c = npuemu_machine_link(&u->machine, from, to);
 	u64 life;
 	u32 s, i;
 
@@ -236,7 +236,7 @@ static void process_fill(const struct user *u, u32 s, u64 life, struct npuemu_pr
 		p->buffers += READ_ONCE(slot_bufs(u, s)[i].state) == BUF_LIVE;
 	for (i = 0; i < bounded(READ_ONCE(h->imports_hi), SLOT_IMPORTS); i++)
 		p->imports += READ_ONCE(slot_imports(u, s)[i].used) != 0;
-	for (i = 0; i < u->head->machine.devices; i++) {
+	for (i = 0; i < u->machine.devices; i++) {
 		p->hbm_used += READ_ONCE(h->arena[i].used);
 		p->hbm_backed += slot_hbm_backed(u, s, i);
 	}
@@ -358,6 +358,8 @@ u32 faults_read(struct npuemu_chip *chip, struct npuemu_fault_rec *out)
 	struct board_faults *f = &u->head->faults;
 	u32 tries, gen, n, i, k;
 
+	if (board_check(&u->base))
+		return NPUEMU_BOARD_GONE;
 	for (tries = 0; tries < 1000; tries++) {
 		gen = smp_load_acquire(&f->gen);
 		n = READ_ONCE(f->n);

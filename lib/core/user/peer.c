@@ -10,6 +10,15 @@
 #include <unistd.h>
 #include "user.h"
 
+/* For the next sweep.  peers_lock held. */
+static void peer_gone(struct user *u, struct user_peer *p)
+{
+	p->gone = true;
+	p->listed = true;
+	p->next_gone = u->gone;
+	u->gone = p;
+}
+
 /* peers_lock held */
 static struct user_peer *peer_make(struct user *u, u32 slot, u64 life)
 {
@@ -24,9 +33,7 @@ static struct user_peer *peer_make(struct user *u, u32 slot, u64 life)
 	p->p.segs = slot_segs(u, slot);
 	if (u->peers[slot]) {
 		/* unmapped by the sweep, when no queue remembers it */
-		u->peers[slot]->gone = true;
-		u->peers[slot]->next_gone = u->gone;
-		u->gone = u->peers[slot];
+		peer_gone(u, u->peers[slot]);
 	}
 	smp_store_release(&u->peers[slot], p);
 	return p;
@@ -80,15 +87,15 @@ static int arena_fd(struct user *u, u32 slot, u64 life, u32 device)
 	if (!number)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/%u/fd/%u", LIFE_PID(life), number - 1);
-	fd = npuemu_getenv("NPUEMU_NO_PROC") ? -1 : open(path, O_RDWR | O_CLOEXEC);
+	fd = npuemu_env_flag("NPUEMU_NO_PROC") ? -1 : open(path, O_RDWR | O_CLOEXEC);
+	start = fd < 0 ? 0 : process_start_time(LIFE_PID(life));
 	if (fd < 0)
 		fd = fdpass_fetch(u, slot, life, device);
 	if (fd < 0)
 		return -1;
 	/* the pid may have been reused, the number as well: the secret tells */
-	start = process_start_time(LIFE_PID(life));
 	if ((start && start != s->start_time) ||
-	    pread(fd, head, sizeof(head), (off_t)u->head->machine.hbm_bytes) != sizeof(head) ||
+	    pread(fd, head, sizeof(head), (off_t)u->machine.hbm_bytes) != sizeof(head) ||
 	    head[0] != BOARD_MAGIC || head[1] != s->secret[0] || head[2] != s->secret[1]) {
 		close(fd);
 		return -1;
@@ -105,20 +112,20 @@ static struct user_arena *arena_map(struct user *u, u32 slot, u64 life, u32 devi
 	if (fd < 0)
 		return NULL;
 	a = calloc(1, sizeof(*a));
-	p = mmap(NULL, u->head->machine.hbm_bytes, PROT_READ | PROT_WRITE,
+	p = mmap(NULL, u->machine.hbm_bytes, PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (!a || p == MAP_FAILED) {
 		if (p != MAP_FAILED)
-			munmap(p, u->head->machine.hbm_bytes);
+			munmap(p, u->machine.hbm_bytes);
 		free(a);
 		close(fd);
 		return NULL;
 	}
 	close(fd);
-	madvise(p, u->head->machine.hbm_bytes, MADV_DONTFORK);
+	madvise(p, u->machine.hbm_bytes, MADV_DONTFORK);
 	a->fd = -1;
 	a->a.base = p;
-	a->a.bytes = u->head->machine.hbm_bytes;
+	a->a.bytes = u->machine.hbm_bytes;
 	a->a.device = device;
 	a->a.backed = slot_backed(u, slot, device);
 	a->a.shares = slot_shares(u, slot);
@@ -131,9 +138,9 @@ const struct npuemu_arena *peer_arena(struct npuemu_chip *chip, const struct npu
 {
 	struct user *u = chip->host;
 	struct user_peer *p = (struct user_peer *)(uintptr_t)peer;
-	struct user_arena *a;
+	struct user_arena *a, *other;
 
-	if (device >= u->head->machine.devices)
+	if (device >= u->machine.devices)
 		return NULL;
 	if (p->life == u->life) {
 		a = smp_load_acquire(&u->arena[device]);
@@ -142,14 +149,19 @@ const struct npuemu_arena *peer_arena(struct npuemu_chip *chip, const struct npu
 	a = smp_load_acquire(&p->arena[device]);
 	if (a)
 		return &a->a;
+	/* it may have to ask over a socket: not under a lock */
+	a = arena_map(u, p->slot, p->life, device);
+	if (!a)
+		return NULL;
 	pthread_mutex_lock(&u->peers_lock);
-	a = p->arena[device];
-	if (!a) {
-		a = arena_map(u, p->slot, p->life, device);
+	other = p->arena[device];
+	if (!other)
 		smp_store_release(&p->arena[device], a);
-	}
 	pthread_mutex_unlock(&u->peers_lock);
-	return a ? &a->a : NULL;
+	if (!other)
+		return &a->a;
+	arena_unmap(a);	/* another thread was first */
+	return &other->a;
 }
 
 static void peer_unmap(struct user_peer *p)
@@ -159,6 +171,20 @@ static void peer_unmap(struct user_peer *p)
 	for (d = 0; d < NPUEMU_MAX_DEVICES; d++)
 		arena_unmap(p->arena[d]);
 	free(p);
+}
+
+void peers_look(struct user *u)
+{
+	u32 s;
+
+	for (s = 0; s < NPUEMU_MAX_SLOTS; s++) {
+		struct user_peer *p = smp_load_acquire(&u->peers[s]);
+		u64 life = p ? READ_ONCE(slot_head(u, s)->life) : 0;
+
+		/* not through p: a sweep may free it meanwhile */
+		if (LIFE_STATE(life) == SLOT_LIVE && life != u->life)
+			slot_alive(u, s, life);
+	}
 }
 
 /* No queue remembers it: take it out of the regions and unmap.  u->lock held. */
@@ -176,7 +202,7 @@ static void peer_forget(struct user *u, struct user_peer *p)
 /* Of a dead peer's memory only what somebody imported stays. */
 static void punch_unimported(struct user *u, struct user_peer *p, u32 device)
 {
-	u64 at = 0, end = u->head->machine.hbm_bytes;
+	u64 at = 0, end = u->machine.hbm_bytes;
 
 	while (at < end) {
 		u64 lo = end, hi = end;
@@ -204,13 +230,38 @@ static void punch_unimported(struct user *u, struct user_peer *p, u32 device)
 }
 
 /*
+ * A dead peer whose buffers are imported here: its slot, and with it the tables
+ * of backed chunks and of waiters, will be somebody else's.
+ */
+static void peer_orphan(struct user *u, struct user_peer *p)
+{
+	u32 d, i;
+
+	for (d = 0; d < NPUEMU_MAX_DEVICES; d++) {
+		if (!p->arena[d])
+			continue;
+		punch_unimported(u, p, d);
+		p->arena[d]->a.backed = NULL;
+		p->arena[d]->a.shares = NULL;
+	}
+	for (i = 0; i < npuemu_bufs.used; i++) {
+		struct npuemu_buf *b = (void *)(npuemu_bufs.base + i * npuemu_bufs.size);
+
+		if (npuemu_slab_alive(&npuemu_bufs, b) && b->imported && b->host == p)
+			b->share = &p->orphan;
+	}
+	/* queues drop what they remember of both */
+	npuemu_fetch_add(&u->chip.epoch, 1);
+}
+
+/*
  * Forget peers that have died: their arenas are unmapped once no queue here
  * can remember them, but for buffers that were imported.  u->lock held.
  */
 void peers_sweep(struct user *u)
 {
 	struct user_peer *list = NULL, *p, *next;
-	u32 s, d;
+	u32 s;
 
 	pthread_mutex_lock(&u->peers_lock);
 	for (s = 0; s < NPUEMU_MAX_SLOTS; s++) {
@@ -218,9 +269,7 @@ void peers_sweep(struct user *u)
 		if (!p || READ_ONCE(slot_head(u, s)->life) == p->life)
 			continue;
 		u->peers[s] = NULL;
-		p->gone = true;
-		p->next_gone = u->gone;
-		u->gone = p;
+		peer_gone(u, p);
 	}
 	list = u->gone;
 	u->gone = NULL;
@@ -243,10 +292,10 @@ void peers_sweep(struct user *u)
 			peer_forget(u, p);
 			continue;
 		}
-		for (d = 0; d < NPUEMU_MAX_DEVICES; d++)
-			if (p->arena[d])
-				punch_unimported(u, p, d);
-		/* freed with its last import */
+		peer_orphan(u, p);
+		p->listed = false;
+		p->next_gone = u->kept;
+		u->kept = p;
 	}
 }
 
@@ -264,7 +313,12 @@ void peers_destroy(struct user *u)
 		next = p->next_gone;
 		peer_unmap(p);
 	}
+	for (p = u->kept; p; p = next) {
+		next = p->next_gone;
+		peer_unmap(p);
+	}
 	u->gone = NULL;
+	u->kept = NULL;
 }
 
 /* ---- Handles to buffers -------------------------------------------------------- */
@@ -302,7 +356,7 @@ static int import_index(struct user *u)
 	struct slot_import *imp = slot_imports(u, u->slot_index);
 	u32 i;
 
-	for (i = 0; i < u->slot->imports_hi; i++)
+	for (i = 0; i < u->imports_hi; i++)
 		if (!imp[i].used)
 			return (int)i;
 	if (i == SLOT_IMPORTS)
@@ -310,6 +364,7 @@ static int import_index(struct user *u)
 				   SLOT_IMPORTS);
 	if (board_back(u, u->slot_index, OFF_IMPORTS + i * sizeof(*imp), sizeof(*imp)))
 		return -ENOSPC;
+	u->imports_hi = i + 1;
 	WRITE_ONCE(u->slot->imports_hi, i + 1);
 	return (int)i;
 }
@@ -379,9 +434,9 @@ int user_buf_import(struct npuemu *ctx, const struct npuemu_handle *h, struct np
 
 	if (h->w[0] != HANDLE_MAGIC || h->w[2] >> 32 != u->chip.board_id ||
 	    slot >= NPUEMU_MAX_SLOTS || h->w[3] >= SLOT_BUFS || !h->w[7] ||
-	    (h->w[2] & 0xff) >= u->head->machine.devices || h->w[4] % PAGE || h->w[6] % PAGE ||
-	    h->w[6] > u->head->machine.hbm_bytes || h->w[5] > h->w[6] ||
-	    h->w[4] > u->head->machine.hbm_bytes - h->w[6])
+	    (h->w[2] & 0xff) >= u->machine.devices || h->w[4] % PAGE || h->w[6] % PAGE ||
+	    h->w[6] > u->machine.hbm_bytes || h->w[5] > h->w[6] ||
+	    h->w[4] > u->machine.hbm_bytes - h->w[6])
 		return npuemu_fail(-EINVAL, "not a handle of a buffer on board \"%s\"", u->name);
 	if (!still_exported(u, slot, h))
 		return npuemu_fail(-ESTALE, "the exporter (process %u) has freed the buffer or is gone",
@@ -412,6 +467,22 @@ int user_buf_import(struct npuemu *ctx, const struct npuemu_handle *h, struct np
 	return err;
 }
 
+/* One import fewer of a dead peer.  One still listed is the next sweep's. */
+static void kept_release(struct user *u, struct user_peer *p, u32 device)
+{
+	struct user_peer **at = &u->kept;
+
+	if (p->imports) {
+		punch_unimported(u, p, device);
+		return;
+	}
+	while (*at && *at != p)
+		at = &(*at)->next_gone;
+	if (*at)
+		*at = p->next_gone;
+	peer_forget(u, p);
+}
+
 int import_free(struct npuemu_buf *buf)
 {
 	struct user *u = user_of(buf->ctx);
@@ -428,10 +499,12 @@ int import_free(struct npuemu_buf *buf)
 	err = quiesce_own(u);
 	if (!err)
 		smp_store_release(&slot_imports(u, u->slot_index)[buf->import_index].used, 0);
-	if (!--p->imports && p->gone && !err)
-		peer_forget(u, p);
-	else if (p->gone)
-		punch_unimported(u, p, buf->device);
+	/* its owner may have freed it long ago, and waits for this to give it back */
+	if (READ_ONCE(slot_head(u, p->slot)->life) == p->life)
+		bell_ring_engine(slot_head(u, p->slot));
+	p->imports--;
+	if (p->gone && !p->listed && !err)
+		kept_release(u, p, buf->device);
 	pthread_mutex_unlock(&u->lock);
 	return err;
 }

@@ -272,19 +272,20 @@ static int seg_index(struct user *u)
 {
 	u32 i;
 
-	for (i = 0; i < u->slot->segs_hi; i++)
+	for (i = 0; i < u->segs_hi; i++)
 		if (!slot_segs(u, u->slot_index)[i].seq && u->seg_gen[i] != 0xff)
 			return (int)i;
 	/* generations used up: the oldest ids come round again */
-	for (i = 0; i < u->slot->segs_hi && u->slot->segs_hi == SLOT_SEGS; i++)
+	for (i = 0; i < u->segs_hi && u->segs_hi == SLOT_SEGS; i++)
 		if (!slot_segs(u, u->slot_index)[i].seq)
 			return (int)i;
-	if (u->slot->segs_hi == SLOT_SEGS)
+	if (u->segs_hi == SLOT_SEGS)
 		return npuemu_fail(-ENOSPC, "this process offers %u segments, the most it can", SLOT_SEGS);
-	i = u->slot->segs_hi;
+	i = u->segs_hi;
 	if (board_back(u, u->slot_index, OFF_SEGS + i * sizeof(struct npuemu_seg_rec),
 		       sizeof(struct npuemu_seg_rec)))
 		return -ENOSPC;
+	u->segs_hi = i + 1;
 	WRITE_ONCE(u->slot->segs_hi, i + 1);
 	return (int)i;
 }

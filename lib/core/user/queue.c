@@ -178,19 +178,40 @@ static bool inbox_own(struct user *u)
 	return true;
 }
 
-void user_rq_destroy(struct npuemu_rq *rq)
+int user_rq_destroy(struct npuemu_rq *rq)
 {
 	struct user *u = user_of(rq->ctx);
 
+	if (!inbox_own(u))
+		return npuemu_fail(-ETIMEDOUT, "a delivery into receive queue %u has not ended for 10 s",
+				   rq->jfr.id);
+	smp_store_release(&u->rqs[rq->index], NULL);
+	npuemu_owner_put(u->inbox.owner);
 	pthread_mutex_lock(&u->lock);
-	if (inbox_own(u)) {
-		smp_store_release(&u->rqs[rq->index], NULL);
-		npuemu_owner_put(u->inbox.owner);
-	}
 	npuemu_fetch_add(&rq->cq->jfc.attached, -1u);
 	ring_give(u, rq->ring_off, (u64)(rq->jfr.mask + 1) * rq->jfr.max_sge * sizeof(struct npuemu_sge));
 	record_give(u, rq->pi_rec);
 	pthread_mutex_unlock(&u->lock);
+	return 0;
+}
+
+static void eid_fill(const struct user *u, u32 device, struct npuemu_eid *eid)
+{
+	eid->w[0] = NPUEMU_EID_MAGIC;
+	eid->w[1] = u->chip.board_id;
+	eid->w[2] = device;
+	eid->w[3] = NPUEMU_EID3(u->slot_index, LIFE_GEN(u->life), device);
+}
+
+int user_rq_query(struct npuemu_rq *rq, struct npuemu_rq_info *info)
+{
+	info->id = rq->jfr.id;
+	info->device = rq->device;
+	info->depth = rq->jfr.mask + 1;
+	info->posted = READ_ONCE(*rq->pi_rec);
+	info->consumed = READ_ONCE(rq->jfr.ci);
+	eid_fill(user_of(rq->ctx), rq->device, &info->eid);
+	return 0;
 }
 
 /* ---- Send queues --------------------------------------------------------------------- */
@@ -247,6 +268,8 @@ static int queue_setup(struct user *u, struct npuemu_queue *q,
 	j->cause = s->cause;
 	j->host = q;
 	j->link_to = attr->device;
+	q->stale = true;
+	q->fresh = READ_ONCE(q->cq->jfc.pi);
 	if (u->chip.chaos_seed && chaos_window(q, u->chip.chaos_seed))
 		return -ENOMEM;
 	npuemu_jfs_init(j);
@@ -268,9 +291,9 @@ int user_queue_create(struct npuemu_queue *q, const struct npuemu_queue_attr *at
 	u64 bytes = (u64)attr->depth * NPUEMU_BB_SIZE;
 	int err;
 
-	if (!u->head->machine.engine[kind].present)
+	if (!u->machine.engine[kind].present)
 		return npuemu_fail(-EOPNOTSUPP, "a %.31s has no %s engine (NPUEMU_MACHINE=950 has)",
-				   u->head->machine.name, kind == NPUEMU_ENGINE_SDMA ? "SDMA" : "UDMA");
+				   u->machine.name, kind == NPUEMU_ENGINE_SDMA ? "SDMA" : "UDMA");
 	pthread_mutex_lock(&u->lock);
 	i = free_index((void *const *)u->queues);
 	q->ring_off = i ? ring_take(u, bytes) : ~0ull;
@@ -302,8 +325,16 @@ int user_queue_destroy(struct npuemu_queue *q)
 	err = queue_own(q);
 	if (err)
 		return err;
-	npuemu_jfs_modify(&q->jfs, NPUEMU_QS_RESET);
 	inbox = q->rq && inbox_own(u);
+	if (q->rq && !inbox) {
+		npuemu_jfs_release(&q->jfs);
+		return npuemu_fail(-ETIMEDOUT, "a delivery to queue %u has not ended for 10 s",
+				   q->jfs.id);
+	}
+	npuemu_jfs_modify(&q->jfs, NPUEMU_QS_RESET);
+	/* a post through the dead handle finds no room */
+	q->view.pi = 0;
+	q->view.ci = 0;
 	smp_store_release(&u->queues[q->index], NULL);
 	if (inbox)
 		npuemu_owner_put(u->inbox.owner);
@@ -317,6 +348,7 @@ int user_queue_destroy(struct npuemu_queue *q)
 	pthread_mutex_lock(&u->lock);
 	npuemu_fetch_add(&q->cq->jfc.attached, -1u);
 	ring_give(u, q->ring_off, (u64)q->view.depth * NPUEMU_BB_SIZE);
+	q->view.depth = 0;
 	pthread_mutex_unlock(&u->lock);
 	free(q->jfs.fault);
 	free(q->jfs.win);
@@ -338,6 +370,8 @@ int user_queue_modify(struct npuemu_queue *q, u32 state)
 		smp_store_release(q->db - NPUEMU_DB_PI / 4, 0);
 		q->view.pi = 0;
 		q->view.ci = 0;
+		q->stale = true;
+		q->fresh = READ_ONCE(q->cq->jfc.pi);
 	}
 	queue_publish(q);
 	npuemu_jfs_release(&q->jfs);
@@ -360,10 +394,7 @@ int user_queue_map(struct npuemu_queue *q, struct npuemu_queue_map *map)
 	npuemu_fetch_or(&u->raw[q->index / 64], 1ull << (q->index % 64));
 	npuemu_jfs_release(&q->jfs);
 	map->id = q->jfs.id;
-	map->eid.w[0] = NPUEMU_EID_MAGIC;
-	map->eid.w[1] = u->chip.board_id;
-	map->eid.w[2] = q->jfs.device;
-	map->eid.w[3] = NPUEMU_EID3(u->slot_index, LIFE_GEN(u->life), q->jfs.device);
+	eid_fill(u, q->jfs.device, &map->eid);
 	map->sq = q->view.ring;
 	map->sq_depth = q->view.depth;
 	map->cq = q->cq->jfc.ring;

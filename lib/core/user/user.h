@@ -99,6 +99,7 @@ enum buf_state {
 	BUF_FREE,
 	BUF_LIVE,
 	BUF_ZOMBIE,		/* freed, but somebody imported it */
+	BUF_STUCK,		/* freed, but an engine did not let go: never used again */
 };
 
 struct slot_buf {
@@ -169,13 +170,14 @@ struct inbox_entry {		/* 512 bytes */
 	u32 eid[4];		/* the sender's */
 	u64 imm;
 	u64 sender_life;
+	u64 receiver_life;
 	u32 inline_len;		/* pieces == 0 */
 	u32 reserved;
 	union {
 		struct inbox_piece piece[NPUEMU_MAX_SGE];
 		u8 data[208];
 	};
-	u8 pad[512 - 72 - 208];
+	u8 pad[512 - 80 - 208];
 };
 
 /* Tables of a slot, at page offsets. */
@@ -238,6 +240,15 @@ struct user_arena {		/* own, or a peer's as mapped here */
 	int fd;			/* own: the memfd; peer: -1 */
 	u32 *pagemap;		/* page -> buffer handle's slab index + 1 */
 	struct extents free;	/* own */
+	u64 used;		/* own: bytes allocated */
+};
+
+/* An own buffer as this process knows it. */
+struct own_buf {
+	u32 state;
+	u32 device;
+	u64 off;
+	u64 room;
 };
 
 struct user_peer {
@@ -247,9 +258,12 @@ struct user_peer {
 	u32 imports;		/* of its buffers held by this process */
 	bool gone;
 	u32 inbox_used;		/* a bit per entry of our ring in its inbox */
+	u32 inbox_lost;		/* of those: cancelled while it worked on them */
 	u32 inbox_backed;
 	struct user_arena *arena[NPUEMU_MAX_DEVICES];
 	struct user_peer *next_gone;
+	bool listed;		/* on u->gone */
+	struct npuemu_share orphan;	/* what its imports share, now that it is dead */
 };
 
 struct region {			/* what local addresses may name */
@@ -279,12 +293,23 @@ struct user {
 	char name[64];
 	u8 *touched_pages;	/* of the own slot: already allocated */
 
+	/* what the board said when it was joined, and what it says of us: what lies
+	 * there may be scribbled on, so these are what we go by
+	 */
+	struct npuemu_machine machine;
+	u64 budget;
+	struct own_buf *bufs;
+	u32 bufs_hi;
+	u32 segs_hi;
+	u32 imports_hi;
+
 	pthread_mutex_t lock;	/* slow paths; never taken inside a turn */
 	pthread_mutex_t peers_lock;	/* taken inside turns; never held while waiting */
 	struct user_arena *arena[NPUEMU_MAX_DEVICES];
 	struct regions *regions;
 	struct user_peer *peers[NPUEMU_MAX_SLOTS];
 	struct user_peer *gone;	/* replaced, to be unmapped */
+	struct user_peer *kept;	/* gone, but buffers of theirs are imported */
 	u32 seg_seq[SLOT_SEGS];
 	u8 seg_gen[SLOT_SEGS];
 	u8 queue_gen[SLOT_QUEUES];
@@ -444,6 +469,8 @@ struct user_peer *peer_by_life(struct user *u, u32 slot, u64 life);
 const struct npuemu_arena *peer_arena(struct npuemu_chip *chip, const struct npuemu_peer *peer,
 				      u32 device);
 void peers_sweep(struct user *u);
+/* Reap those of our peers that have died: their queues' work then ends. */
+void peers_look(struct user *u);
 void peers_destroy(struct user *u);
 int user_buf_export(struct npuemu_buf *buf, struct npuemu_handle *handle);
 int user_buf_import(struct npuemu *ctx, const struct npuemu_handle *handle,
@@ -498,7 +525,8 @@ void rings_exit(struct user *u);
 int user_cq_create(struct npuemu_cq *cq, u32 depth, bool timed);
 void user_cq_destroy(struct npuemu_cq *cq);
 int user_rq_create(struct npuemu_rq *rq, const struct npuemu_rq_attr *attr);
-void user_rq_destroy(struct npuemu_rq *rq);
+int user_rq_destroy(struct npuemu_rq *rq);
+int user_rq_query(struct npuemu_rq *rq, struct npuemu_rq_info *info);
 int user_queue_create(struct npuemu_queue *q, const struct npuemu_queue_attr *attr);
 int user_queue_destroy(struct npuemu_queue *q);
 int user_queue_modify(struct npuemu_queue *q, u32 state);

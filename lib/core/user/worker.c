@@ -8,6 +8,7 @@
  * otherwise.  Without helping (NPUEMU_ASYNC=1, chaos) a doorbell heats a cold
  * queue and the engine spins on hot ones for a while before it parks them.
  */
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,7 +18,25 @@
 #define NAP_NS		100000ll	/* 100 us */
 #define RECENT_NS	10000000ll	/* naps go on for 10 ms after a post */
 #define LAZY_NS		10000000ll	/* the longest nap with something waiting ... */
+#define ALIVE_NS	100000000ll	/* peers' lives are looked at this often */
 #define DROWSY_NS	100000000ll	/* ... and without, when doorbells must be polled */
+
+/* Owner only: is something under way, or could something start? */
+static bool queue_todo(const struct npuemu_queue *q)
+{
+	const struct npuemu_jfs *j = &q->jfs;
+
+	if (j->state == NPUEMU_QS_RESET)
+		return false;
+	if (j->busy || (j->win && j->win->count))
+		return true;
+	return j->state != NPUEMU_QS_SUSPENDED && (j->pi != j->ci || j->flush_done_due);
+}
+
+static bool queue_runs(const struct npuemu_queue *q)
+{
+	return q->jfs.state == NPUEMU_QS_READY || q->jfs.state == NPUEMU_QS_ERROR;
+}
 
 /* Owner only: let others see where the queue stands. */
 void queue_publish(struct npuemu_queue *q)
@@ -28,8 +47,7 @@ void queue_publish(struct npuemu_queue *q)
 	WRITE_ONCE(s->ci, q->jfs.ci);
 	WRITE_ONCE(s->pi_raw, q->jfs.pi_raw);
 	WRITE_ONCE(s->dwqe, q->jfs.dwqe_seen);
-	WRITE_ONCE(s->todo, q->jfs.busy || q->jfs.pi != q->jfs.ci || q->jfs.flush_done_due ||
-		   (q->jfs.win && q->jfs.win->count));
+	WRITE_ONCE(s->todo, queue_todo(q));
 	if (unlikely(s->state != q->jfs.state || s->last_status != q->jfs.last_status)) {
 		WRITE_ONCE(s->state, q->jfs.state);
 		WRITE_ONCE(s->last_status, q->jfs.last_status);
@@ -44,10 +62,12 @@ void queue_heat(struct user *u, struct npuemu_queue *q)
 		npuemu_trace_add(q->jfs.id, NPUEMU_TR_WAKE, q->view.pi, 0);
 	WRITE_ONCE(q->cold, 0);
 	npuemu_fetch_or(&u->hot[i / 64], 1ull << (i % 64));
+	/* counted even if it is awake: it may be about to sleep */
+	npuemu_fetch_add(&u->slot->ebell, 1);
 	sleep = READ_ONCE(u->slot->esleep);
 	/* a nap ends soon enough by itself when this thread can help instead */
 	if (sleep == ENGINE_SLEEPS || (sleep == ENGINE_NAPS && u->async))
-		bell_ring_engine(u->slot);
+		futex_wake(&u->slot->ebell, INT_MAX);
 }
 
 /* Run the owned queue for one turn; did it get anywhere, is there more? */
@@ -67,6 +87,9 @@ static bool run(struct user *u, struct npuemu_queue *q, bool helper)
 			queue_heat(u, q);
 		return moved;
 	}
+	/* whoever left it here may not come back: the engine must know */
+	if (more && !(READ_ONCE(u->hot[i / 64]) >> (i % 64) & 1))
+		queue_heat(u, q);
 	return more || moved;
 }
 
@@ -109,8 +132,12 @@ int user_doorbell(struct npuemu_queue *q)
 	struct user *u = user_of(q->ctx);
 	struct npuemu_jfs *j = &q->jfs;
 
-	if (!READ_ONCE(u->posted))
+	/* while a process posts, its engine looks after dead peers: see rest() */
+	if (unlikely(!READ_ONCE(u->posted))) {
 		WRITE_ONCE(u->posted, 1);
+		if (READ_ONCE(u->slot->esleep) == ENGINE_SLEEPS)
+			bell_ring_engine(u->slot);
+	}
 	smp_store_release(q->db, q->view.pi);
 	if (likely(!u->async)) {
 		if (likely(npuemu_owner_try(j->owner))) {
@@ -118,6 +145,8 @@ int user_doorbell(struct npuemu_queue *q)
 
 			queue_publish(q);
 			npuemu_jfs_release(j);
+			if (unlikely(READ_ONCE(q->ctx->broken)))
+				return npuemu_fail(-EUCLEAN, "npuemu_doorbell: the board was reset");
 			if (likely(!more && !waiting && !npuemu_jfs_has_news(j)))
 				return 0;
 			if (waiting)
@@ -247,7 +276,7 @@ static void cool(struct user *u, u32 k)
 		if (q->jfs.raw)
 			doorbell_protect(u, k, true);
 		/* only now, with every way to store closed or heard: anything new? */
-		if (npuemu_jfs_has_news(&q->jfs)) {
+		if (queue_todo(q) || (queue_runs(q) && npuemu_jfs_has_news(&q->jfs))) {
 			WRITE_ONCE(q->cold, 0);
 			npuemu_fetch_or(&u->hot[k / 64], bit);
 		}
@@ -302,10 +331,11 @@ static bool raw_news(struct user *u)
 			u32 *owner = &slot_queues(u, u->slot_index)[k].owner;
 			struct npuemu_queue *q;
 
-			if (!doorbell_moved(u, k) || !npuemu_owner_try(owner))
+			if (!maybe_news(u, k) || !npuemu_owner_try(owner))
 				continue;
 			q = smp_load_acquire(&u->queues[k]);
-			if (q && npuemu_jfs_has_news(&q->jfs)) {
+			if (q && (queue_todo(q) ||
+				  (queue_runs(q) && npuemu_jfs_has_news(&q->jfs)))) {
 				WRITE_ONCE(q->cold, 0);
 				npuemu_fetch_or(&u->hot[i], 1ull << (k % 64));
 				any = true;
@@ -336,54 +366,53 @@ static bool inbox_news(struct user *u)
 	return false;
 }
 
-static void nap(struct user *u, u32 kind, s64 ns)
+/* @seen: the bell before the last look at what there is to do. */
+static void nap(struct user *u, u32 kind, s64 ns, u32 seen)
 {
-	u32 seen = READ_ONCE(u->slot->ebell);
-
 	xchg(&u->slot->esleep, kind);
 	/* after the fence: whoever came before it sees us asleep, or we see its work */
-	if (!READ_ONCE(u->stop) && !inbox_news(u) &&
-	    (kind != ENGINE_SLEEPS || ns != INT64_MAX || !any_hot(u)))
+	if (!READ_ONCE(u->stop) && !inbox_news(u))
 		futex_wait(&u->slot->ebell, seen, ns);
 	WRITE_ONCE(u->slot->esleep, ENGINE_AWAKE);
 }
 
 struct pace {
 	s64 idle_since;		/* 0: not idle */
+	s64 last_work;		/* something was hot */
 	s64 last_post;
+	s64 next_look;		/* at the lives of peers */
 	s64 backoff;
 	u32 spins;		/* since the clock was last read */
+	u32 bell;		/* as of the last sweep */
 };
 
-/* Nothing to do just now: spin, nap, or park and sleep. */
-static void rest(struct user *u, struct pace *p)
+/*
+ * A bell may mean that somebody died, and while the process posts nobody else
+ * would notice: forget dead peers.
+ */
+static void housekeeping(struct user *u, struct pace *p, s64 now)
 {
-	s64 now;
-	bool waits;
+	u32 bell = READ_ONCE(u->slot->ebell);
 
-	if (p->spins++ % 32) {
-		npuemu_relax();
-		return;
+	if (now >= p->next_look) {
+		p->next_look = now + ALIVE_NS;
+		board_check(&u->base);
+		peers_look(u);
 	}
-	now = npuemu_now_ns();
-	if (!p->idle_since)
-		p->idle_since = now;
-	if (READ_ONCE(u->posted)) {
-		WRITE_ONCE(u->posted, 0);
-		p->last_post = now;
-	}
-	if ((u->async || any_raw(u)) && any_hot(u) && now - p->idle_since < u->poll_ns) {
-		npuemu_relax();
+	/* never wait for the lock: its holder may be waiting for a turn of ours */
+	if (bell == p->bell || pthread_mutex_trylock(&u->lock))
 		return;
-	}
-	p->spins = 0;
-	if (!u->async && now - p->last_post < RECENT_NS) {
-		nap(u, ENGINE_NAPS, NAP_NS);
-		return;
-	}
-	waits = cool_all(u);
-	if (any_hot(u) && !waits)
-		return;
+	p->bell = bell;
+	peers_sweep(u);
+	arena_sweep_zombies(u);
+	pthread_mutex_unlock(&u->lock);
+}
+
+/* How long to sleep once everything is parked. */
+static s64 sleep_time(struct user *u, struct pace *p, s64 now, bool waits)
+{
+	bool polls = u->uffd < 0 && any_raw(u);
+
 	p->backoff = p->backoff ? p->backoff * 2 : NAP_NS;
 	/*
 	 * Waking every 10 ms costs more than 0.1 % of a core by itself, so after a
@@ -393,51 +422,75 @@ static void rest(struct user *u, struct pace *p)
 		p->backoff = LAZY_NS;
 	if (p->backoff > DROWSY_NS)
 		p->backoff = DROWSY_NS;
-	if (!waits && !(u->uffd < 0 && any_raw(u)))
-		p->backoff = INT64_MAX;
+	if (waits || polls)
+		return p->backoff;
+	/* a tick or two after the last post, then soundly */
+	return now - p->last_post < ALIVE_NS || READ_ONCE(u->slot->ebell) != p->bell ? LAZY_NS :
+	       INT64_MAX;
+}
+
+/* Nothing to do just now: spin, nap, or park and sleep. */
+static void rest(struct user *u, struct pace *p, u32 seen)
+{
+	s64 now, ns;
+	bool waits, hot;
+
+	if (p->spins++ % 32) {
+		npuemu_relax();
+		return;
+	}
+	now = npuemu_now_ns();
+	hot = any_hot(u);
+	if (!p->idle_since)
+		p->idle_since = now;
+	if (hot && !p->backoff)
+		p->last_work = now;
+	if (READ_ONCE(u->posted)) {
+		WRITE_ONCE(u->posted, 0);
+		p->last_post = now;
+	}
+	housekeeping(u, p, now);
+	if ((u->async || any_raw(u)) && hot && now - p->idle_since < u->poll_ns) {
+		npuemu_relax();
+		return;
+	}
+	p->spins = 0;
+	if (!u->async && now - p->last_work < RECENT_NS && now - p->idle_since < RECENT_NS) {
+		nap(u, ENGINE_NAPS, NAP_NS, seen);
+		return;
+	}
+	waits = cool_all(u);
+	if (any_hot(u) && !waits)
+		return;
+	ns = sleep_time(u, p, now, waits);
 	WRITE_ONCE(u->slot->engine_sleeps, u->slot->engine_sleeps + 1);
-	nap(u, ENGINE_SLEEPS, p->backoff);
-	if (p->backoff == INT64_MAX) {
+	nap(u, ENGINE_SLEEPS, ns, seen);
+	if (ns == INT64_MAX) {
 		p->backoff = 0;
 		p->idle_since = 0;
-		p->last_post = npuemu_now_ns();
 	}
 	if (u->uffd < 0 && raw_news(u))
 		p->idle_since = 0;
 }
 
-/* A bell may mean that somebody died: forget dead peers. */
-static void housekeeping(struct user *u, u32 *seen)
-{
-	u32 bell = READ_ONCE(u->slot->ebell);
-
-	if (bell == *seen)
-		return;
-	*seen = bell;
-	/* never wait for the lock: its holder may be waiting for a turn of ours */
-	if (pthread_mutex_trylock(&u->lock))
-		return;
-	peers_sweep(u);
-	arena_sweep_zombies(u);
-	pthread_mutex_unlock(&u->lock);
-}
-
 static void engine_loop(struct user *u)
 {
-	struct pace p = { 0 };
-	u32 bell = READ_ONCE(u->slot->ebell);
+	struct pace p = { .bell = READ_ONCE(u->slot->ebell) };
+	u32 busy = 0;
 
 	while (!READ_ONCE(u->stop)) {
+		u32 seen = READ_ONCE(u->slot->ebell);
 		bool any = round_hot(u);
 
 		any |= inbox_run(u);
 		if (any) {
 			p.idle_since = 0;
 			p.backoff = 0;
+			if (!(++busy % 4096))
+				housekeeping(u, &p, npuemu_now_ns());
 			continue;
 		}
-		housekeeping(u, &bell);
-		rest(u, &p);
+		rest(u, &p, seen);
 	}
 }
 
@@ -469,7 +522,13 @@ static void *engine(void *arg)
 		futex_wake(&u->engine_ready, 1);
 		return NULL;
 	}
-	npuemu_cas(&u->slot->life, LIFE(SLOT_CLAIMED, LIFE_GEN(u->life), getpid()), u->life);
+	/* failing, somebody took us for dead: another pid namespace on the board? */
+	if (!npuemu_cas(&u->slot->life, LIFE(SLOT_CLAIMED, LIFE_GEN(u->life), getpid()), u->life)) {
+		pthread_mutex_unlock(&u->slot->alive);
+		smp_store_release(&u->engine_ready, 2);
+		futex_wake(&u->engine_ready, 1);
+		return NULL;
+	}
 	smp_store_release(&u->engine_ready, 1);
 	futex_wake(&u->engine_ready, 1);
 	engine_loop(u);
