@@ -90,7 +90,7 @@ struct npuemu_fault_rec {
 	u32 delay_us;
 	u32 rate_ppm;
 	u32 count;
-	u32 reserved;
+	u32 serial;		/* of this injection: the same fault again is another one */
 	u64 seed;
 };
 

@@ -29,8 +29,6 @@ void npuemu_faults_load(struct npuemu_jfs *q)
 		q->chip->ops->explain(q, "the board was reset");
 		n = 0;
 	}
-	if (!n && q->fault)	/* cleared: the next ones start anew */
-		memset(q->fault, 0, NPUEMU_MAX_FAULTS * sizeof(*q->fault));
 	q->nfaults = 0;
 	if (n && !q->fault)
 		q->fault = q->chip->ops->zalloc(NPUEMU_MAX_FAULTS * sizeof(*q->fault));

@@ -93,14 +93,19 @@ static void fill(struct npuemu_jfs *q, struct npuemu_window *win)
 	}
 }
 
-static void step(struct npuemu_jfs *q, struct npuemu_window *win, bool *waiting)
+/* One WQE, some bytes; what of @left they leave. */
+static u64 step(struct npuemu_jfs *q, struct npuemu_window *win, u64 left, bool *waiting)
 {
 	struct npuemu_wqe *w = pick(q, win);
+	u64 bytes;
 
 	if (!w)
-		return;
+		return left;
 	/* a multiple of 8 cuts no element */
-	q->turn_bytes = (npuemu_random(&win->rng) % 512 + 1) * 8;
+	bytes = (npuemu_random(&win->rng) % 512 + 1) * 8;
+	if (bytes > left)
+		bytes = left;
+	q->turn_bytes = bytes;
 	switch (npuemu_execute(q, w)) {
 	case NPUEMU_STEP_DONE:
 		w->executed = true;
@@ -111,6 +116,7 @@ static void step(struct npuemu_jfs *q, struct npuemu_window *win, bool *waiting)
 	case NPUEMU_STEP_MORE:
 		break;
 	}
+	return left - (bytes - q->turn_bytes);
 }
 
 /* Is there anything left to do at once? */
@@ -130,14 +136,15 @@ bool npuemu_run_window(struct npuemu_jfs *q, bool *waiting)
 {
 	struct npuemu_window *win = q->win;
 	u32 budget = NPUEMU_TURN_WQES;
+	u64 left = NPUEMU_TURN_BYTES;
 
-	while (budget--) {
+	while (budget-- && left >= 8) {
 		fill(q, win);
 		if (q->state == NPUEMU_QS_ERROR)	/* a doorbell that cannot be */
 			return true;
 		if (!win->count)
 			break;
-		step(q, win, waiting);
+		left = step(q, win, left, waiting);
 		/* a late CQE costs nothing but the belief that it is early */
 		while (win->count && at(win, 0)->executed && npuemu_random(&win->rng) % 4) {
 			if (!npuemu_retire(q, at(win, 0))) {

@@ -358,6 +358,11 @@ void fh_lazy(struct fakehost *fh)
 
 void fh_faults(struct fakehost *fh, u32 n)
 {
+	u32 i;
+
+	/* injected anew, even if nothing about them changed */
+	for (i = 0; i < NPUEMU_MAX_FAULTS; i++)
+		fh->faults[i].serial++;
 	fh->nfaults = n;
 	fh->fault_gen++;
 }

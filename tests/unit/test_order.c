@@ -464,6 +464,35 @@ static void states(void **state)
 	assert_flush_done(f);
 }
 
+/* A turn moves 64 KiB at most here, too. */
+static void turns_end(void **state)
+{
+	struct fh_queue *f = *state;
+	struct fh_wqe w;
+	u64 before = 0;
+	u32 seed, i;
+
+	for (seed = 1; seed <= SEEDS; seed++) {
+		fh_chaos(f, seed);
+		for (i = 0; i < 20; i++) {
+			fh_rma(&w, FH_WRITE, FH_CQE, 0, 0, 20000 + i);
+			fh_post(f, &w);
+		}
+		fh_bell(f);
+		for (bool more = true; more;) {
+			u64 now;
+
+			more = fh_turn(f);
+			now = f->cnt.bytes;
+			for (i = 0; i < f->q.win->count; i++)
+				now += f->q.win->w[(f->q.win->head + i) % NPUEMU_WINDOW].done;
+			assert_true(now - before <= 65536);
+			before = now;
+		}
+		assert_in_order(f, f->pi - 20, 20);
+	}
+}
+
 static void full_cq(void **state)
 {
 	struct fh_queue *f, *g = *state;
@@ -536,7 +565,7 @@ int main(void)
 		T(strong_comes_after_relaxed, set_up), T(unordered_ones_overtake, set_up),
 		T(seeds_repeat, set_up), T(fence_waits_for_loads, set_up),
 		T(notify_publishes, set_up), T(failure_holds_back_the_notify, set_up),
-		T(memory_ends_the_same, set_up), T(states, set_up), T(full_cq, set_up),
+		T(memory_ends_the_same, set_up), T(states, set_up), T(turns_end, set_up), T(full_cq, set_up),
 		T(sdma_notify, set_up_sdma),
 	};
 

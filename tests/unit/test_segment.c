@@ -365,12 +365,10 @@ static void damaged_record(void **state)
 				r->off = ~0ull - LEN + 2;
 				break;
 			case 9:
-				r->device = 2;
-				want = FH_TIMEOUT;
+				r->device = 2;	/* not the endpoint's */
 				break;
 			case 10:
 				r->device = NPUEMU_MAX_DEVICES;
-				want = FH_TIMEOUT;
 				break;
 			case 11:
 				r->off++;	/* words would not be aligned */

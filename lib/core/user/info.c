@@ -336,6 +336,7 @@ int fault_inject(struct npuemu *ctx, const struct npuemu_fault_rec *fault)
 				  NPUEMU_MAX_FAULTS);
 	} else {
 		f->rec[n] = *fault;
+		f->rec[n].serial = gen;
 		WRITE_ONCE(f->n, n + 1);
 	}
 	smp_store_release(&f->gen, gen + 1);
