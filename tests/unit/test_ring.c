@@ -201,6 +201,48 @@ static void wrong_owner(void **state)
 			}
 }
 
+/* The lap before is still in the ring, like the WQEs the queue has just done. */
+static void last_lap(void **state)
+{
+	struct fakehost *fh = *state;
+	struct fh_wqe w;
+	u32 op, i, n, ahead;
+
+	for (op = 0; op < 3; op++)
+		for (n = 60; n <= 66; n++)
+			for (ahead = 1; ahead < 20; ahead += 6) {
+				struct fh_queue *f = fh_queue(fh, 64, 256, 0, NULL);
+				u32 blocks = op == 2 ? 2 : 1;
+
+				if (op == 2)
+					fh_faa(&w, FH_CQE, 0, 64, 8, 1);
+				else
+					fh_rma(&w, op ? FH_READ : FH_WRITE, FH_CQE, 0, 64, 8);
+				for (i = 0; i < n; i++) {
+					fh_post(f, &w);
+					if (i % 10 == 9)
+						fh_run(f);
+				}
+				fh_run(f);
+				for (i = 0; i < n; i++)
+					assert_cqe(f, blocks * (i + 1) - 1, FH_OK);
+				/* rung for without being written */
+				if (f->pi < 64)
+					memcpy(f->ring + f->pi * 8, f->ring, (64 - f->pi) * 64);
+				for (i = f->pi; i < 64; i++)
+					f->ring[i * 8] &= ~(u64)FH_OWNER;
+				f->pi += ahead * blocks;
+				fh_watch(fh, WATCH, n);
+				fh_run(f);
+				assert_cqe(f, blocks * (n + 1) - 1, FH_UNSUPPORTED);
+				for (i = 1; i < ahead; i++)
+					assert_cqe(f, blocks * (n + 1 + i) - 1, FH_FLUSH);
+				assert_flush_done(f);
+				assert_memory(fh, WATCH);
+				fh_queue_free(f);
+			}
+}
+
 /* A WQE stored whole at the start of the page, with 16 bits of the index. */
 static void direct(struct fh_queue *f, const struct fh_wqe *w)
 {
@@ -262,17 +304,14 @@ static void direct_wqes(void **state)
 }
 
 /* A CQ with no room: nothing is overwritten, everything is told in the end. */
-static void cq_full(void **state)
+static void fill_cq(struct fakehost *fh, const struct fh_wqe *w)
 {
-	struct fakehost *fh = *state;
 	struct fh_queue *f = fh_queue(fh, 256, 64, 0, NULL);
 	struct npuemu_cqe before[64];
-	struct fh_wqe w;
 	u32 i, flushed = 0;
 
-	fh_nop(&w, FH_CQE);
 	for (i = 0; i < 200; i++)
-		fh_post(f, &w);
+		fh_post(f, w);
 	fh_run(f);
 	/* one entry is kept for flush-done */
 	assert_true(f->waiting);
@@ -303,6 +342,21 @@ static void cq_full(void **state)
 	assert_int_equal(f->cnt.flushed, flushed);
 	assert_int_equal(f->cnt.cqes, 201);
 	fh_queue_free(f);
+}
+
+static void cq_full(void **state)
+{
+	struct fakehost *fh = *state;
+	struct fh_wqe w;
+
+	fh_nop(&w, FH_CQE);
+	fill_cq(fh, &w);
+	fh_rma(&w, FH_WRITE, FH_CQE, 0, 0, 8);
+	fill_cq(fh, &w);
+	fh_rma(&w, FH_READ, FH_CQE, 0, 0, 100);
+	fill_cq(fh, &w);
+	fh->chip.trace = true;
+	fill_cq(fh, &w);
 }
 
 /* Flush-done of each of two queues on one CQ has its entry. */
@@ -426,6 +480,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(straddling, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cut_short, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(wrong_owner, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(last_lap, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(direct_wqes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cq_full, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cq_full_two_queues, set_up, tear_down),

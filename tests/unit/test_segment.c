@@ -201,11 +201,13 @@ static void range(void **state)
 	fh_segment(f->fh, SEG, OFF, LEN, FH_RWA, 99);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (op = 0; op < 2; op++)
-			for (warm = 0; warm < 2; warm++) {
-				u32 fop = op ? FH_READ : FH_WRITE;
+			for (warm = 0; warm < 4; warm++) {
+				u32 fop = op ? FH_READ : FH_WRITE, k;
 
-				if (warm) {
-					fh_rma(&w, fop, FH_CQE, 0, OFF, 8);
+				/* places known, and a run of like WQEs under way */
+				for (k = 0; k < warm; k++) {
+					fh_rma(&w, fop, FH_CQE, 0, OFF,
+					       cases[i].len <= LEN ? cases[i].len : 8);
 					fh_token(&w, SEG_ID, 99);
 					assert_do(f, &w, FH_OK);
 				}
@@ -396,16 +398,16 @@ static void local_ranges(void **state)
 
 	for (kind = 0; kind < DO_KINDS; kind++)
 		for (i = 0; i <= sizeof(bad) / sizeof(bad[0]); i++)
-			for (warm = 0; warm < 2 && kind != DO_INLINE; warm++) {
+			for (warm = 0; warm < 4 && kind != DO_INLINE; warm++) {
+				u32 k;
 				bool ro = i == sizeof(bad) / sizeof(bad[0]);
 				bool writes = kind == DO_READ || kind == DO_FAA ||
 					      kind == DO_CAS || kind == DO_READ_REDUCE;
 
 				make(&w, kind, 0, FH_TOKEN_ID, FH_TOKEN_VALUE);
-				if (warm)
+				f->fh->chip.epoch++;
+				for (k = 0; k < warm; k++)
 					assert_do(f, &w, FH_OK);
-				else
-					f->fh->chip.epoch++;
 				fh_watch(f->fh, WATCH, 7);
 				va = kind == DO_NOTIFY ? 88 : 56;
 				fh_put64(&w, va, ro ? FH_RO_VA + 8 : bad[i]);

@@ -80,8 +80,10 @@ void fdpass_serve(struct user *u)
 	struct user_arena *a;
 	u32 device;
 
-	if (s < 0)
+	if (s < 0) {
+		usleep(10000);	/* no descriptor left: do not spin on it */
 		return;
+	}
 	/* the request is sent right after connecting: nobody holds us up for long */
 	if (same_user(s) && poll(&p, 1, 100) == 1 &&
 	    recv(s, &device, sizeof(device), MSG_DONTWAIT) == sizeof(device) &&

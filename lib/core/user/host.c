@@ -66,6 +66,20 @@ const struct npuemu_host_ops npuemu_user_ops = {
 static struct user *open_boards[16];
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Kept open in a child, they would keep a dead parent's memory, and its socket. */
+static void close_inherited(struct user *u)
+{
+	const int fds[] = { u->board_fd, u->db_fd, u->uffd, u->listen_fd, u->wake_fd };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	for (i = 0; i < NPUEMU_MAX_DEVICES; i++)
+		if (u->arena[i] && u->arena[i]->fd >= 0)
+			close(u->arena[i]->fd);
+}
+
 /* The child of a fork has no engine: its handles are dead, its rings not there. */
 static void after_fork(void)
 {
@@ -77,6 +91,7 @@ static void after_fork(void)
 		if (!u)
 			continue;
 		u->base.broken = -EPERM;
+		close_inherited(u);
 		for (q = 0; q < SLOT_QUEUES; q++)
 			if (u->queues[q])
 				u->queues[q]->view.depth = u->queues[q]->view.pi - u->queues[q]->view.ci;

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+/* The public API: device memory, registered host memory, segments. */
+#include "check.h"
+
+/* ---- Memory ------------------------------------------------------------------------ */
+
+NPUEMU_API int npuemu_buf_alloc(struct npuemu *ctx, uint32_t device, uint64_t bytes,
+				uint32_t flags, struct npuemu_buf **out)
+{
+	int err = npuemu_check_worker(ctx, "npuemu_buf_alloc");
+	struct npuemu_buf *buf;
+
+	if (err)
+		return err;
+	if (!out || flags || !bytes)
+		return npuemu_fail(-EINVAL, "npuemu_buf_alloc: %s",
+				   !out ? "NULL argument" : flags ? "flags must be 0" : "0 bytes");
+	err = npuemu_check_device(ctx, device, "npuemu_buf_alloc");
+	if (err)
+		return err;
+	if (bytes >> 48)
+		return npuemu_fail(-ENOMEM, "npuemu_buf_alloc: %llu bytes are more than any device has",
+				   (unsigned long long)bytes);
+	buf = npuemu_new_obj(&npuemu_bufs);
+	if (!buf)
+		return -ENOMEM;
+	buf->ctx = ctx;
+	err = ctx->host->buf_alloc(ctx, device, bytes, buf);
+	if (err) {
+		npuemu_slab_free(&npuemu_bufs, buf);
+		return err;
+	}
+	npuemu_slab_publish(&npuemu_bufs, buf);
+	*out = buf;
+	return 0;
+}
+
+NPUEMU_API int npuemu_buf_free(struct npuemu_buf *buf)
+{
+	int err = CHECK_OBJ(npuemu_bufs, buf, "npuemu_buf_free");
+
+	if (err)
+		return err;
+	if (READ_ONCE(buf->segs))
+		return npuemu_fail(-EBUSY, "npuemu_buf_free: %u segment(s) of the buffer are registered: unregister them first",
+				   buf->segs);
+	if (!npuemu_slab_retire(&npuemu_bufs, buf))
+		return npuemu_fail(-EBADF, "npuemu_buf_free: freed by another thread just now");
+	err = buf->ctx->host->buf_free(buf);
+	npuemu_slab_free(&npuemu_bufs, buf);
+	return err;
+}
+
+NPUEMU_API void *npuemu_buf_ptr(const struct npuemu_buf *buf)
+{
+	return CHECK_HANDLE(npuemu_bufs, buf, "npuemu_buf_ptr") ? NULL : buf->ptr;
+}
+
+NPUEMU_API uint64_t npuemu_buf_bytes(const struct npuemu_buf *buf)
+{
+	return CHECK_HANDLE(npuemu_bufs, buf, "npuemu_buf_bytes") ? 0 : buf->bytes;
+}
+
+NPUEMU_API int npuemu_buf_export(struct npuemu_buf *buf, struct npuemu_handle *handle)
+{
+	int err = CHECK_OBJ(npuemu_bufs, buf, "npuemu_buf_export");
+
+	if (!err && !handle)
+		err = npuemu_fail(-EINVAL, "npuemu_buf_export: NULL argument");
+	return err ? err : buf->ctx->host->buf_export(buf, handle);
+}
+
+NPUEMU_API int npuemu_buf_import(struct npuemu *ctx, const struct npuemu_handle *handle,
+				 struct npuemu_buf **out)
+{
+	int err = npuemu_check_worker(ctx, "npuemu_buf_import");
+	struct npuemu_buf *buf;
+
+	if (!err && (!handle || !out))
+		err = npuemu_fail(-EINVAL, "npuemu_buf_import: NULL argument");
+	if (err)
+		return err;
+	buf = npuemu_new_obj(&npuemu_bufs);
+	if (!buf)
+		return -ENOMEM;
+	buf->ctx = ctx;
+	err = ctx->host->buf_import(ctx, handle, buf);
+	if (err) {
+		npuemu_slab_free(&npuemu_bufs, buf);
+		return err;
+	}
+	npuemu_slab_publish(&npuemu_bufs, buf);
+	*out = buf;
+	return 0;
+}
+
+NPUEMU_API int npuemu_mem_register(struct npuemu *ctx, void *ptr, uint64_t bytes,
+				   struct npuemu_mem **out)
+{
+	int err = npuemu_check_worker(ctx, "npuemu_mem_register");
+	struct npuemu_mem *mem;
+
+	if (!err && (!out || !ptr || !bytes || (u64)(uintptr_t)ptr + bytes < bytes))
+		err = npuemu_fail(-EINVAL, "npuemu_mem_register: NULL, empty or wrapping range");
+	if (err)
+		return err;
+	mem = npuemu_new_obj(&npuemu_mems);
+	if (!mem)
+		return -ENOMEM;
+	mem->ctx = ctx;
+	mem->va = (u64)(uintptr_t)ptr;
+	mem->bytes = bytes;
+	err = ctx->host->mem_register(mem);
+	if (err) {
+		npuemu_slab_free(&npuemu_mems, mem);
+		return err;
+	}
+	npuemu_slab_publish(&npuemu_mems, mem);
+	*out = mem;
+	return 0;
+}
+
+NPUEMU_API int npuemu_mem_unregister(struct npuemu_mem *mem)
+{
+	int err = CHECK_OBJ(npuemu_mems, mem, "npuemu_mem_unregister");
+
+	if (err)
+		return err;
+	if (!npuemu_slab_retire(&npuemu_mems, mem))
+		return npuemu_fail(-EBADF, "npuemu_mem_unregister: done by another thread just now");
+	err = mem->ctx->host->mem_unregister(mem);
+	npuemu_slab_free(&npuemu_mems, mem);
+	return err;
+}
+
+/* ---- Segments -------------------------------------------------------------------------- */
+
+static bool access_legal(u32 a)
+{
+	const u32 r = NPUEMU_ACCESS_READ, w = NPUEMU_ACCESS_WRITE, at = NPUEMU_ACCESS_ATOMIC;
+
+	return a == NPUEMU_ACCESS_LOCAL || a == r || a == (r | w) || a == (r | w | at);
+}
+
+NPUEMU_API int npuemu_seg_register(struct npuemu_buf *buf, const struct npuemu_seg_attr *attr,
+				   struct npuemu_seg **out)
+{
+	int err = CHECK_OBJ(npuemu_bufs, buf, "npuemu_seg_register");
+	struct npuemu_seg *seg;
+	u64 bytes;
+
+	if (!err)
+		err = npuemu_check_size(attr, attr ? attr->size : 0, sizeof(*attr), "npuemu_seg_register");
+	if (err)
+		return err;
+	if (!out || attr->flags & ~NPUEMU_SEG_NO_TOKEN)
+		return npuemu_fail(-EINVAL, "npuemu_seg_register: NULL argument or unknown flags");
+	if (buf->imported)
+		return npuemu_fail(-EINVAL, "npuemu_seg_register: the buffer belongs to another process, which must register it");
+	if (!access_legal(attr->access))
+		return npuemu_fail(-EINVAL, "npuemu_seg_register: access %#x is not legal: LOCAL alone, READ, READ|WRITE, or READ|WRITE|ATOMIC",
+				   attr->access);
+	if (attr->offset >= buf->bytes || attr->bytes > buf->bytes - attr->offset)
+		return npuemu_fail(-EINVAL, "npuemu_seg_register: [%llu, +%llu) is not in a buffer of %llu bytes",
+				   (unsigned long long)attr->offset, (unsigned long long)attr->bytes,
+				   (unsigned long long)buf->bytes);
+	bytes = attr->bytes ? attr->bytes : buf->bytes - attr->offset;
+	seg = npuemu_new_obj(&npuemu_segs);
+	if (!seg)
+		return -ENOMEM;
+	seg->ctx = buf->ctx;
+	seg->buf = buf;
+	seg->info.token_value = attr->token_value;
+	seg->info.va = (u64)(uintptr_t)buf->ptr + attr->offset;
+	seg->info.bytes = bytes;
+	seg->info.access = attr->access;
+	seg->info.device = buf->device;
+	err = buf->ctx->host->seg_register(seg, attr->offset, attr->flags);
+	if (err) {
+		npuemu_slab_free(&npuemu_segs, seg);
+		return err;
+	}
+	npuemu_fetch_add(&buf->segs, 1);
+	npuemu_slab_publish(&npuemu_segs, seg);
+	*out = seg;
+	return 0;
+}
+
+NPUEMU_API int npuemu_seg_query(const struct npuemu_seg *seg, struct npuemu_seg_info *info)
+{
+	int err = CHECK_OBJ(npuemu_segs, seg, "npuemu_seg_query");
+
+	if (!err && !info)
+		err = npuemu_fail(-EINVAL, "npuemu_seg_query: NULL argument");
+	if (!err)
+		*info = seg->info;
+	return err;
+}
+
+NPUEMU_API int npuemu_seg_rotate(struct npuemu_seg *seg, uint32_t token_value)
+{
+	int err = CHECK_OBJ(npuemu_segs, seg, "npuemu_seg_rotate");
+
+	return err ? err : seg->ctx->host->seg_rotate(seg, token_value);
+}
+
+NPUEMU_API int npuemu_seg_unregister(struct npuemu_seg *seg)
+{
+	int err = CHECK_OBJ(npuemu_segs, seg, "npuemu_seg_unregister");
+
+	if (err)
+		return err;
+	if (!npuemu_slab_retire(&npuemu_segs, seg))
+		return npuemu_fail(-EBADF, "npuemu_seg_unregister: done by another thread just now");
+	err = seg->ctx->host->seg_unregister(seg);
+	/* a peer that did not let go may still write: then the buffer stays busy */
+	if (!err)
+		npuemu_fetch_add(&seg->buf->segs, -1u);
+	npuemu_slab_free(&npuemu_segs, seg);
+	return err;
+}
