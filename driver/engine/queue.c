@@ -59,7 +59,7 @@ static __cold void fail(struct npuemu_jfs *q, u32 status)
 		return;
 	}
 	q->state = NPUEMU_QS_ERROR;
-	q->flush_done_due = true;
+	WRITE_ONCE(q->flush_done_due, true);
 }
 
 static void accept_pi(struct npuemu_jfs *q, u32 pi)
@@ -269,18 +269,18 @@ static bool flush(struct npuemu_jfs *q, bool *waiting)
 				break;
 			if (!npuemu_fetch(q, &q->cur))
 				break;
-			q->busy = true;
+			WRITE_ONCE(q->busy, true);
 		}
 		if (!npuemu_flush_one(q, &q->cur))
 			goto no_room;
-		q->busy = false;
+		WRITE_ONCE(q->busy, false);
 	}
 	if (!budget)	/* flush-done comes last: look at the doorbell first */
 		return true;
 	if (q->flush_done_due) {
 		if (!npuemu_complete(q, q->ci - 1, NPUEMU_ST_WR_FLUSH_ERR, 0, true))
 			goto no_room;
-		q->flush_done_due = false;
+		WRITE_ONCE(q->flush_done_due, false);
 	}
 	return false;
 
@@ -313,7 +313,7 @@ static bool turn(struct npuemu_jfs *q, bool *waiting)
 			}
 			if (q->state != NPUEMU_QS_READY || !npuemu_fetch(q, w))
 				break;
-			q->busy = true;
+			WRITE_ONCE(q->busy, true);
 		}
 		if (!w->executed) {
 			if (likely(!w->status)) {
@@ -332,7 +332,7 @@ static bool turn(struct npuemu_jfs *q, bool *waiting)
 			*waiting = true;
 			return false;
 		}
-		q->busy = false;
+		WRITE_ONCE(q->busy, false);
 		if (!q->turn_bytes)
 			break;
 	}
@@ -376,13 +376,13 @@ static void drop_all(struct npuemu_jfs *q)
 	if (q->win)
 		npuemu_drop_window(q);
 	link_switch(q, q->device);
-	q->busy = false;
+	WRITE_ONCE(q->busy, false);
 	q->ci = 0;
 	q->pi = 0;
 	q->pi_raw = 0;
 	q->dwqe_seen = 0;
 	q->dwqe_used = false;
-	q->flush_done_due = false;
+	WRITE_ONCE(q->flush_done_due, false);
 	q->last_status = 0;
 	q->cause[0] = '\0';
 }
@@ -406,7 +406,7 @@ int npuemu_jfs_modify(struct npuemu_jfs *q, u32 state)
 	case NPUEMU_QS_ERROR:
 		if (q->state == NPUEMU_QS_ERROR)
 			return 0;
-		q->flush_done_due = true;
+		WRITE_ONCE(q->flush_done_due, true);
 		break;
 	default:
 		return -EINVAL;

@@ -65,11 +65,24 @@ static inline uint32_t npuemu_last_wqe(struct npuemu_queue *q)
 	return npuemu_view(q)->pi - 1;
 }
 
+/* Blocks not yet retired.  Another thread may be polling: what it has retired is
+ * free to be written over.
+ */
+static inline uint32_t npuemu_used(const struct npuemu_post_view *v)
+{
+	return v->pi - __atomic_load_n(&v->ci, __ATOMIC_ACQUIRE);
+}
+
+static inline void npuemu_posted(struct npuemu_post_view *v, uint32_t n)
+{
+	__atomic_store_n(&v->pi, v->pi + n, __ATOMIC_RELAXED);
+}
+
 static inline uint32_t npuemu_sq_space(struct npuemu_queue *q)
 {
 	struct npuemu_post_view *v = npuemu_view(q);
 
-	return v->depth - (v->pi - v->ci);
+	return v->depth - npuemu_used(v);
 }
 
 static inline uint64_t npuemu_u64(uint32_t lo, uint32_t hi)
@@ -121,13 +134,13 @@ static inline int npuemu_post_rma(struct npuemu_queue *q, uint32_t op,
 	struct npuemu_post_view *v = npuemu_view(q);
 	uint64_t *p;
 
-	if (v->pi - v->ci >= v->depth)
+	if (npuemu_used(v) >= v->depth)
 		return -EAGAIN;
 	p = npuemu_bb(v, v->pi);
 	npuemu_put_sqe(p, flags | NPUEMU_SQE_TOKEN_EN | npuemu_owner(v, v->pi), op,
 		       1, t, dw9, raddr);
 	npuemu_put_sge(p + 6, local, len);
-	v->pi++;
+	npuemu_posted(v, 1);
 	return 0;
 }
 
@@ -184,7 +197,7 @@ static inline int npuemu_post_raw(struct npuemu_queue *q, const void *wqe, uint3
 
 	if (n < 1 || n > NPUEMU_WQE_MAX_BB)
 		return -EINVAL;
-	if (v->depth - (v->pi - v->ci) < n)
+	if (v->depth - npuemu_used(v) < n)
 		return -EAGAIN;
 	for (i = 0; i < n; i++) {
 		uint64_t *p = npuemu_bb(v, v->pi + i);
@@ -196,7 +209,7 @@ static inline int npuemu_post_raw(struct npuemu_queue *q, const void *wqe, uint3
 		for (j = 0; j < 8; j++)
 			npuemu_put(p + j, block[j]);
 	}
-	v->pi += n;
+	npuemu_posted(v, n);
 	return 0;
 }
 
@@ -209,7 +222,7 @@ static inline int npuemu_post_write_notify(struct npuemu_queue *q, const void *s
 	struct npuemu_post_view *v = npuemu_view(q);
 	uint64_t *p;
 
-	if (v->depth - (v->pi - v->ci) < 2)
+	if (v->depth - npuemu_used(v) < 2)
 		return -EAGAIN;
 	p = npuemu_bb(v, v->pi);
 	npuemu_put_sqe(p, flags | NPUEMU_SQE_TOKEN_EN | npuemu_owner(v, v->pi),
@@ -220,7 +233,7 @@ static inline int npuemu_post_write_notify(struct npuemu_queue *q, const void *s
 	npuemu_put(p, ndata);
 	npuemu_put(p + 1, 0);
 	npuemu_put_sge(p + 2, src, len);
-	v->pi += 2;
+	npuemu_posted(v, 2);
 	return 0;
 }
 
@@ -233,7 +246,7 @@ static inline int npuemu_post_atomic(struct npuemu_queue *q, uint32_t op, void *
 	struct npuemu_post_view *v = npuemu_view(q);
 	uint64_t *p;
 
-	if (v->depth - (v->pi - v->ci) < 2)
+	if (v->depth - npuemu_used(v) < 2)
 		return -EAGAIN;
 	p = npuemu_bb(v, v->pi);
 	npuemu_put_sqe(p, flags | NPUEMU_SQE_TOKEN_EN | npuemu_owner(v, v->pi), op, 1,
@@ -242,7 +255,7 @@ static inline int npuemu_post_atomic(struct npuemu_queue *q, uint32_t op, void *
 	p = npuemu_bb(v, v->pi + 1);
 	npuemu_put(p, operand0);
 	npuemu_put(p + 1, operand1);
-	v->pi += 2;
+	npuemu_posted(v, 2);
 	return 0;
 }
 
@@ -277,7 +290,7 @@ static inline int npuemu_post_write_add(struct npuemu_queue *q, const void *src,
 
 	if (len >> 18)
 		return -EINVAL;
-	if (v->pi - v->ci >= v->depth)
+	if (npuemu_used(v) >= v->depth)
 		return -EAGAIN;
 	p = npuemu_bb(v, v->pi);
 	npuemu_put(p, npuemu_u64(flags | NPUEMU_SQE_TOKEN_EN | npuemu_owner(v, v->pi),
@@ -291,7 +304,7 @@ static inline int npuemu_post_write_add(struct npuemu_queue *q, const void *src,
 	npuemu_put(p + 5, aaddr);
 	npuemu_put(p + 6, add);
 	npuemu_put(p + 7, (uint64_t)(uintptr_t)src);
-	v->pi++;
+	npuemu_posted(v, 1);
 	return 0;
 }
 

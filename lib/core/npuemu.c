@@ -195,7 +195,7 @@ NPUEMU_API int npuemu_close(struct npuemu *ctx)
 	pthread_mutex_lock(&contexts_lock);
 	if (!context_known(ctx)) {
 		err = npuemu_fail(-EBADF, "npuemu_close: not an open board");
-	} else if (ctx->broken == -EPERM) {
+	} else if (READ_ONCE(ctx->broken) == -EPERM) {
 		err = npuemu_check_whole(ctx, "npuemu_close");
 	} else {
 		last = READ_ONCE(ctx->refs) == 1;

@@ -78,8 +78,9 @@ static inline void retire(struct npuemu_post_view *v, struct npuemu_wc *wc)
 	u32 last = v->ci + ((wc->wqe - v->ci) & v->mask);
 
 	wc->wqe = last;
-	if (likely(last - v->ci < v->pi - v->ci))
-		v->ci = last + 1;
+	/* pairs with npuemu_used(): the poster may be another thread */
+	if (likely(last - v->ci < READ_ONCE(v->pi) - v->ci))
+		smp_store_release(&v->ci, last + 1);
 }
 
 /* Is the entry at @ci from before the queue was made or reset? */
@@ -110,7 +111,7 @@ static int poll_own(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
 
 	if (own.e0 == ~0ull || unlikely(cq->only->stale && stale(cq->only, cq->ci)))
 		return 0;
-	pi = own.view->pi;
+	pi = READ_ONCE(own.view->pi);
 	ci = own.view->ci;
 	mask = own.view->mask;
 	if (left < (u32)n)
@@ -135,7 +136,7 @@ static int poll_own(struct npuemu_cq *cq, struct npuemu_wc *wc, int n)
 		memset(&wc->rmt_eid, 0, sizeof(wc->rmt_eid));
 		wc->model_ns = 0;
 	}
-	own.view->ci = ci;
+	smp_store_release(&own.view->ci, ci); /* pairs with npuemu_used() */
 	cq->ci += (u32)i;
 	return i;
 }
@@ -185,7 +186,7 @@ static int check(struct npuemu_cq *cq, const char *what)
 	if (unlikely(!npuemu_slab_holds(&npuemu_cqs, cq, NPUEMU_SLAB_SIZE(*cq))))
 		return npuemu_fail(-EBADF, "%s: not a completion queue, or it was destroyed", what);
 	if (unlikely(READ_ONCE(cq->ctx->broken))) {
-		if (cq->ctx->broken == -EPERM)
+		if (READ_ONCE(cq->ctx->broken) == -EPERM)
 			return npuemu_fail(-EPERM, "%s: the board was opened by process %d; after fork() the child must npuemu_open() again",
 					   what, cq->ctx->pid);
 		return npuemu_fail(-EUCLEAN, "%s: board \"%s\" was reset or is damaged", what,

@@ -38,7 +38,7 @@ static void *take(struct npuemu_slab *s)
 			/* the next one elsewhere: a stale handle stays stale for long */
 			s->next = k + 1 == s->max || k + 1 > s->used + 16 ? 0 : k + 1;
 			if (k >= s->used)
-				s->used = k + 1;
+				WRITE_ONCE(s->used, k + 1);
 			return s->base + s->size * k;
 		}
 	}
@@ -81,7 +81,7 @@ void npuemu_slab_forget(struct npuemu_slab *s, const struct npuemu *ctx)
 {
 	u32 i;
 
-	for (i = 0; i < s->used; i++) {
+	for (i = 0; i < READ_ONCE(s->used); i++) {
 		u8 *obj = s->base + s->size * i;
 
 		if (npuemu_slab_alive(s, obj) &&

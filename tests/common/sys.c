@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,9 +82,15 @@ static unsigned int count_dir(const char *path)
 	return n;
 }
 
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
 void sys_start(void)
 {
 	const char *name = getenv("NPUEMU_BOARD");
+	pthread_t t;
 
 	if (name && *name)
 		snprintf(base, sizeof(base), "%s", name);
@@ -91,6 +98,11 @@ void sys_start(void)
 		snprintf(base, sizeof(base), "systest-%d", (int)getpid());
 	setenv("NPUEMU_MACHINE", "small", 1);
 	sys_spawn_start();
+	/* A sanitizer may start a thread of its own with the first one. */
+	if (pthread_create(&t, NULL, nothing, NULL) || pthread_join(t, NULL)) {
+		perror("sys_start: pthread_create");
+		exit(1);
+	}
 }
 
 int sys_setup(void **state)

@@ -26,6 +26,7 @@ struct scene {
 #define F_LONG		4	/* not the fast path */
 #define F_SUSPEND	8
 #define F_LAZY		16
+#define F_REPEAT	32	/* runs of like WQEs */
 
 struct store {
 	u16 where;
@@ -41,34 +42,53 @@ static struct {
 	struct rig_receiver *recv;
 	const u8 *stores;
 	u32 n;
-	u32 start;
+	u64 good[DEPTH * 8];	/* the ring as it was at first */
 } job;
 
-/* One word of the ring: an address made good, or anything at all. */
+/* The owner bit that block @i has when the engine comes to it next. */
+static u64 owner_of(u32 i)
+{
+	u32 ci = READ_ONCE(job.f->q.ci), at = (ci & ~(DEPTH - 1)) + i;
+
+	if (at - ci > DEPTH)	/* passed already: its next lap */
+		at += DEPTH;
+	return at & DEPTH ? 0 : FH_OWNER;
+}
+
+/* Some of the ring: mostly as it was at first, or another place that is good. */
 static void store_ring(const struct store *s, u32 what)
 {
-	u64 *word = &job.f->ring[s->where % (DEPTH * 8)];
-	u64 v = s->value;
+	u64 *block = &job.f->ring[s->where % DEPTH * 8], v = s->value;
+	const u64 *good = &job.good[v % DEPTH * 8];
+	u32 i;
 
 	switch (what) {
 	case 0:
-		v = near(FH_VA + MINE_FROM, ARENA - MINE_FROM, v);
-		break;
 	case 1:
-		v = near(FH_PEER_VA, RW_BYTES, v);
+		WRITE_ONCE(block[7], near(FH_VA + MINE_FROM, ARENA - MINE_FROM - 500, v) & ~7ull);
 		break;
-	case 2:		/* opcode, flags and lengths change, the owner bit stays */
-		v = (READ_ONCE(*word) & FH_OWNER) | (v & ~(u64)FH_OWNER);
+	case 2:
+		WRITE_ONCE(block[5], near(FH_PEER_VA, RW_BYTES - 500, v) & ~7ull);
 		break;
-	case 3:		/* a whole block of another WQE */
-		for (u32 i = 0; i < 8; i++)
-			WRITE_ONCE(job.f->ring[s->where % DEPTH * 8 + i],
-				   READ_ONCE(job.f->ring[s->value % DEPTH * 8 + i]));
-		return;
+	case 3:		/* a whole block, of this WQE or another one */
+	case 4:
+		for (i = 1; i < 8; i++)
+			WRITE_ONCE(block[i], good[i]);
+		WRITE_ONCE(block[0], (good[0] & ~(u64)FH_OWNER) | owner_of(s->where % DEPTH));
+		break;
+	case 5:
+		WRITE_ONCE(block[6], v % 70000);
+		break;
+	case 6:		/* opcode, flags and lengths change, the owner bit stays */
+		if (s->where >> 12 == 0)
+			WRITE_ONCE(block[0], (READ_ONCE(block[0]) & FH_OWNER) |
+				   (v & ~(u64)FH_OWNER));
+		break;
 	default:
+		if (s->where >> 13 == 0)
+			WRITE_ONCE(block[s->where / DEPTH % 8], v);
 		break;
 	}
-	WRITE_ONCE(*word, v);
 }
 
 /* The owner of a segment moves it, or writes nonsense; @seq says so. */
@@ -79,6 +99,14 @@ static void store_segment(const struct store *s)
 
 	smp_store_release(&r->seq, seq);
 	smp_mb();
+	if (s->where >> 12) {	/* all as it was */
+		WRITE_ONCE(r->off, s->where & 1 ? RO_FROM : 0);
+		WRITE_ONCE(r->len, s->where & 1 ? ARENA - RO_FROM : RW_BYTES);
+		WRITE_ONCE(r->va, FH_PEER_VA + (s->where & 1 ? RO_FROM : 0));
+		WRITE_ONCE(r->token_value, FH_TOKEN_VALUE);
+		smp_store_release(&r->seq, seq + 1);
+		return;
+	}
 	/* only within what this owner may give away: the record is its own */
 	WRITE_ONCE(r->off, s->value % 4096 * 16 + (s->where & 1 ? RO_FROM : 0));
 	WRITE_ONCE(r->len, s->value >> 16 & 0x7fff);
@@ -90,13 +118,9 @@ static void store_segment(const struct store *s)
 static void one_store(const struct store *s)
 {
 	switch (s->what % 32) {
-	case 0:
-		WRITE_ONCE(job.f->page[32], (u32)s->value);
-		break;
-	case 1:
-	case 2:
-	case 3:
-		WRITE_ONCE(job.f->page[32], job.start + (u32)(s->value % DEPTH));
+	case 0:		/* seldom: what cannot be ends in ERROR, and all is flushed */
+		if (s->where % 128 == 1)
+			WRITE_ONCE(job.f->page[32], (u32)s->value);
 		break;
 	case 4:
 		store_segment(s);
@@ -229,7 +253,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(&s, data, sizeof(s));
 	rig_init();
 	rig_reset();
-	f = fh_queue(rig_host, DEPTH, 64, s.flags & F_SDMA, NULL);
+	f = fh_queue(rig_host, DEPTH, 256, s.flags & F_SDMA, NULL);
 	lender = fh_queue(rig_host, DEPTH, 64, 0, NULL);
 	rig_host->lender = &lender->q;
 	rig_receiver_init(&recv, s.seed);
@@ -238,23 +262,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fh_chaos(f, s.seed);
 	if (s.flags & F_LAZY)
 		fh_lazy(rig_host);
-	f->q.error_suspend = s.flags & F_SUSPEND || s.seed & 1;
+	f->q.error_suspend = s.flags & F_SUSPEND || s.seed & 3;
 	fh_start_at(f, s.start);
 	for (i = 0; i < DEPTH * 64; i++)
 		((u8 *)f->ring)[i] = data[sizeof(s) + i % (size - sizeof(s))];
 	for (i = 0; i < DEPTH; i += last) {
-		u32 at = (s.start + i) & (DEPTH - 1);
+		u32 at = (s.start + i) & (DEPTH - 1), owner = (s.start + i) & DEPTH ? 0 : FH_OWNER;
 
-		rig_mend((u8 *)f->ring, at, s.flags & F_SDMA,
-			 (s.start + i) & DEPTH ? 0 : FH_OWNER);
+		if (last == 1 && i % 8 && s.flags & F_REPEAT && !(s.flags & F_SDMA))
+			rig_repeat((u8 *)f->ring, at, owner);
+		else
+			rig_mend((u8 *)f->ring, at, s.flags & F_SDMA, owner);
 		last = rig_blocks(s.flags & F_SDMA, &f->ring[at * 8]);
 	}
 	f->page[32] = s.start + DEPTH / 2;
+	memcpy(job.good, f->ring, sizeof(job.good));
 	job.f = f;
 	job.recv = &recv;
 	job.stores = data + sizeof(s);
 	job.n = (u32)((size - sizeof(s)) / sizeof(struct store));
-	job.start = s.start;
 	begin();
 	run(f, &s);
 	rig_check_memory();

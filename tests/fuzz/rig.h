@@ -182,6 +182,8 @@ static inline void mend_control(struct fh_wqe *w, u8 keep)
 		dw0 &= ~FH_UDF;
 	else
 		fh_put32(w, 36, (8 + w->b[36] % 3) << 12 | w->b[37] % 9 << 8);
+	if (op == FH_SEND || op == FH_SEND_IMM)
+		dw0 &= ~(1u << 30);	/* there are no groups */
 	fh_put32(w, 0, dw0);
 }
 

@@ -173,7 +173,8 @@ static void laps(void)
 		raw_ring(&r);
 		for (; done < posted; done++)
 			raw_success(&r, done);
-		sys_eq(((uint32_t *)(m.p + 32768))[(posted - 1) & 63], posted - 1);
+		sys_eq(__atomic_load_n((uint32_t *)(m.p + 32768) + ((posted - 1) & 63),
+				       __ATOMIC_RELAXED), posted - 1);
 	}
 	sys_rc(npuemu_queue_destroy(r.q));
 	sys_mem_drop(&m);
@@ -208,7 +209,8 @@ static void many_queues(void)
 		}
 		for (i = 0; i < MANY; i++) {
 			raw_success(&r[i], r[i].pi - 1);
-			sys_eq(*(uint64_t *)(m.p + 600000 + 8ull * i), round * 1000 + i);
+			sys_eq(__atomic_load_n((uint64_t *)(m.p + 600000 + 8ull * i),
+					       __ATOMIC_RELAXED), round * 1000 + i);
 		}
 	}
 	for (i = 0; i < MANY; i++)
@@ -259,8 +261,9 @@ static void nonsense(void)
 	static const uint32_t jumps[] = { 65, 1000, 0x80000000u, 0xffffffffu, 0x7fffffffu };
 	struct npuemu *ctx = sys_open();
 	struct raw_queue good, bad;
+	uint64_t rnd = 1;
 	struct sys_mem m;
-	uint32_t i;
+	uint32_t i, k;
 
 	sys_mem_make(ctx, &m, 0, 65536, SYS_RWA);
 	raw_make(ctx, &good, 64);
@@ -269,7 +272,9 @@ static void nonsense(void)
 		if (i < 5) {
 			__atomic_store_n(bad.map.db, jumps[i], __ATOMIC_RELEASE);
 		} else {
-			sys_fill(bad.map.sq, 64 * NPUEMU_BB_SIZE, i);
+			for (k = 0; k < 64 * 8; k++)
+				__atomic_store_n((uint64_t *)bad.map.sq + k, sys_rand(&rnd),
+						 __ATOMIC_RELAXED);
 			__atomic_store_n(bad.map.db, 64, __ATOMIC_RELEASE);
 			sys_nap(5);
 			/* backwards */

@@ -13,7 +13,7 @@
 #include "sys_spawn.h"
 
 /* The child of a process with threads makes threads here: that is the point. */
-const char *__tsan_default_options(void);
+__attribute__((__visibility__("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
 	return "die_after_fork=0";

@@ -92,18 +92,20 @@ static void queue_each(void **state)
 
 /* ---- One CQ for all ---------------------------------------------------------------- */
 
-/*
- * Posts, and leaves polling to somebody else.  Space comes back by polling, and
- * that is for one thread at a time with posting: so no more than fits.
- */
+/* Posts, and leaves polling, which makes room, to another thread. */
 static void *poster(void *arg)
 {
 	struct worker *w = arg;
 	unsigned int i;
 
 	for (i = 0; i < w->rounds; i++) {
-		sys_rc(npuemu_post_write(w->q, w->far->p + 8ull * w->id, 8, &w->far->t,
-					 w->far->va + 64 + 8ull * w->id, NPUEMU_SQE_CQE));
+		int64_t deadline = sys_deadline();
+
+		while (npuemu_post_write(w->q, w->far->p + 8ull * w->id, 8, &w->far->t,
+					 w->far->va + 64 + 8ull * w->id, NPUEMU_SQE_CQE)) {
+			sys_rc(npuemu_doorbell(w->q));
+			sys_true(sys_retry(deadline), "the ring stays full");
+		}
 		if (i % 8 == 7 || i + 1 == w->rounds)
 			sys_rc(npuemu_doorbell(w->q));
 	}
@@ -124,7 +126,7 @@ static void one_cq(void **state)
 	sys_mem_make(ctx, &far, 0, 4096, SYS_RWA);
 	qa.cq = sys_cq(ctx, 512, NPUEMU_CQ_SHARED);
 	for (i = 0; i < THREADS; i++) {
-		w[i] = (struct worker){ .ctx = ctx, .far = &far, .id = i, .rounds = 60 };
+		w[i] = (struct worker){ .ctx = ctx, .far = &far, .id = i, .rounds = rounds(2000) };
 		qa.user_data = i;
 		sys_rc(npuemu_queue_create(ctx, &qa, &w[i].q));
 	}

@@ -328,6 +328,43 @@ static void several(void **state)
 	assert_refused(f, &w, FH_REM_REQ);
 }
 
+/* Faults that come and go leave the others where they are. */
+static void others_go_on(void **state)
+{
+	struct fh_queue *f = *state;
+	struct npuemu_fault_rec *r = arm(f, NPUEMU_FK_STATUS);
+	u32 mask[100];
+
+	f->q.error_suspend = true;
+	r[0].status = FH_RNR;
+	r[0].count = 40;
+	fh_faults(f->fh, 1);
+	assert_int_equal(hits(f, 32, mask), 32);
+	r[1] = r[0];
+	r[1].queue = FH_QUEUE_ID + 1;
+	f->fh->nfaults = 2;
+	f->fh->fault_gen++;
+	assert_int_equal(hits(f, 32, mask), 8);
+	assert_int_equal(mask[0], 0xff);
+}
+
+/* The board was reset under the process: everything ends. */
+static void board_gone(void **state)
+{
+	struct fh_queue *f = *state;
+	struct fh_wqe w;
+
+	fh_rma(&w, FH_WRITE, FH_CQE, 0, 0, 8);
+	fh_post(f, &w);
+	f->fh->nfaults = 0xffffffffu;
+	f->fh->fault_gen++;
+	fh_run(f);
+	assert_int_equal(f->q.state, NPUEMU_QS_ERROR);
+	assert_cqe(f, 0, FH_FLUSH);
+	assert_flush_done(f);
+	assert_memory(f->fh, WATCH);
+}
+
 /* A long WQE is hit at its start or not at all. */
 static void once_a_wqe(void **state)
 {
@@ -353,7 +390,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(every_status), T(delay), T(drop), T(poison), T(dead_peer), T(whom), T(rates),
-		T(counts), T(several), T(once_a_wqe),
+		T(counts), T(several), T(others_go_on), T(board_gone), T(once_a_wqe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,6 +333,17 @@ static void through_a_queue(void **state)
 		assert_int_equal(c.bytes, total);
 		assert_memory(g->fh, WATCH);
 	}
+	/* to a jetty, or an RQ; to a group there is no way */
+	for (i = 0; i < 4; i++) {
+		fh_rma(&w, FH_SEND, FH_CQE | i << 29, 0, 0, 0);
+		if (i >= 2) {
+			assert_refused(g->f, &w, FH_REM_REQ);
+			continue;
+		}
+		post_recv1(g, 30000, 2000);
+		assert_do(g->f, &w, FH_OK);
+		assert_true(fh_poll(&g->cq, &c));
+	}
 	/* a source that is not ours */
 	fh_rma(&w, FH_SEND, FH_CQE, FH_ARENA_BYTES, 0, 8);
 	assert_refused(g->f, &w, FH_LOC_ACCESS);

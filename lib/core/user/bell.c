@@ -149,7 +149,7 @@ static int look(struct wait *w, s64 now)
 			return npuemu_fail(-EUCLEAN, "the board was reset or is damaged");
 		if (w->cq)
 			peers_look(w->u);
-		if (w->owner && (w->owner->gone || !slot_alive(w->u, w->owner->slot, w->owner->life)))
+		if (w->owner && (READ_ONCE(w->owner->gone) || !slot_alive(w->u, w->owner->slot, w->owner->life)))
 			return npuemu_fail(-EOWNERDEAD, "process %u, which owns the awaited word, has died",
 					   LIFE_PID(w->owner->life));
 	}

@@ -336,16 +336,17 @@ static void slot_empty(struct user *u, u32 slot, u64 life)
 	memset(s->sleeper, 0, sizeof(s->sleeper));
 	for (i = 0; i < ARRAY_SIZE(s->inbox); i++)
 		WRITE_ONCE(s->inbox[i], 0);
-	s->engine_turns = 0;
-	s->engine_parks = 0;
-	s->engine_sleeps = 0;
-	s->doorbell_faults = 0;
-	s->queues_hi = 0;
-	s->bufs_hi = 0;
-	s->segs_hi = 0;
-	s->imports_hi = 0;
-	s->esleep = 0;
-	s->sleepers = 0;
+	/* others may be looking at it: they check the life word afterwards */
+	WRITE_ONCE(s->engine_turns, 0);
+	WRITE_ONCE(s->engine_parks, 0);
+	WRITE_ONCE(s->engine_sleeps, 0);
+	WRITE_ONCE(s->doorbell_faults, 0);
+	WRITE_ONCE(s->queues_hi, 0);
+	WRITE_ONCE(s->bufs_hi, 0);
+	WRITE_ONCE(s->segs_hi, 0);
+	WRITE_ONCE(s->imports_hi, 0);
+	WRITE_ONCE(s->esleep, 0);
+	WRITE_ONCE(s->sleepers, 0);
 	npuemu_cas(&s->life, life, LIFE(SLOT_FREE, LIFE_GEN(life), 0));
 }
 

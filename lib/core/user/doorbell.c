@@ -7,7 +7,7 @@
  * write-protects that page with userfaultfd, so the first plain store faults
  * here, the queue is heated, the page opened, and the store goes on.  Without
  * userfaultfd (containers) the engine looks at such queues every 10 ms, and
- * after a second without a store every 100 ms.
+ * after 250 ms without a store every 100 ms.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -68,7 +68,7 @@ int doorbell_init(struct user *u)
 	madvise(u->db_user, DB_BYTES, MADV_DONTFORK);
 	u->uffd = uffd_open(u);
 	if (u->uffd < 0)
-		npuemu_log(NPUEMU_LOG_INFO, "no userfaultfd: raw doorbell stores are seen within 10 ms, after a second of rest within 100 ms");
+		npuemu_log(NPUEMU_LOG_INFO, "no userfaultfd: raw doorbell stores are seen within 10 ms, after a rest within 100 ms");
 	return 0;
 }
 

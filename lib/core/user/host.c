@@ -213,7 +213,7 @@ static int user_open(const struct npuemu_open_attr *attr, struct npuemu **out)
 		if (!open_boards[i])
 			slot = slot == ~0u ? i : slot;
 		else if (open_boards[i]->head->board_id == u->head->board_id &&
-			 !strcmp(open_boards[i]->path, u->path) && !open_boards[i]->base.broken)
+			 !strcmp(open_boards[i]->path, u->path) && !READ_ONCE(open_boards[i]->base.broken))
 			other = open_boards[i];
 	}
 	if (!err && !u->base.observer && !other && slot == ~0u)

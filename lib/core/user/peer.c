@@ -13,7 +13,7 @@
 /* For the next sweep.  peers_lock held. */
 static void peer_gone(struct user *u, struct user_peer *p)
 {
-	p->gone = true;
+	WRITE_ONCE(p->gone, true);
 	p->listed = true;
 	p->next_gone = u->gone;
 	u->gone = p;
@@ -244,7 +244,7 @@ static void peer_orphan(struct user *u, struct user_peer *p)
 		p->arena[d]->a.backed = NULL;
 		p->arena[d]->a.shares = NULL;
 	}
-	for (i = 0; i < npuemu_bufs.used; i++) {
+	for (i = 0; i < READ_ONCE(npuemu_bufs.used); i++) {
 		struct npuemu_buf *b = (void *)(npuemu_bufs.base + i * npuemu_bufs.size);
 
 		if (npuemu_slab_alive(&npuemu_bufs, b) && b->imported && b->host == p)

@@ -23,7 +23,8 @@ static int wait_owner(struct user *u, u32 slot, u64 life, u32 *owner, u32 seen, 
 {
 	u32 n;
 
-	for (n = 0; READ_ONCE(*owner) == seen; n++) {
+	/* pairs with npuemu_owner_put(): what the turn read comes before what follows */
+	for (n = 0; smp_load_acquire(owner) == seen; n++) {
 		if (n < 64) {
 			sched_yield();
 			continue;
@@ -49,7 +50,7 @@ static int quiesce_slot(struct user *u, u32 slot, s64 deadline)
 	if (LIFE_STATE(life) != SLOT_LIVE && slot != u->slot_index)
 		return 0;
 	for (i = 0; i < hi && i < SLOT_QUEUES; i++) {
-		u32 v = READ_ONCE(q[i].owner);
+		u32 v = smp_load_acquire(&q[i].owner);
 
 		if (!(v & 1))
 			continue;

@@ -125,7 +125,7 @@ static u32 free_index(void *const *table)
 	u32 i;
 
 	for (i = 1; i < SLOT_QUEUES; i++)
-		if (!table[i])
+		if (!READ_ONCE(table[i]))
 			return i;
 	return 0;
 }
@@ -321,15 +321,19 @@ int user_queue_destroy(struct npuemu_queue *q)
 	bool inbox;
 	int err;
 
+	/* until all of it is gone nobody may be given its index */
+	pthread_mutex_lock(&u->lock);
 	/* a stuck owner: leave the queue's memory alone rather than pull it away */
 	err = queue_own(q);
-	if (err)
-		return err;
-	inbox = q->rq && inbox_own(u);
-	if (q->rq && !inbox) {
+	inbox = !err && q->rq && inbox_own(u);
+	if (!err && q->rq && !inbox) {
 		npuemu_jfs_release(&q->jfs);
-		return npuemu_fail(-ETIMEDOUT, "a delivery to queue %u has not ended for 10 s",
-				   q->jfs.id);
+		err = npuemu_fail(-ETIMEDOUT, "a delivery to queue %u has not ended for 10 s",
+				  q->jfs.id);
+	}
+	if (err) {
+		pthread_mutex_unlock(&u->lock);
+		return err;
 	}
 	npuemu_jfs_modify(&q->jfs, NPUEMU_QS_RESET);
 	/* a post through the dead handle finds no room */
@@ -345,7 +349,6 @@ int user_queue_destroy(struct npuemu_queue *q)
 	if (q->jfs.raw)
 		doorbell_protect(u, q->index, false);
 	npuemu_jfs_release(&q->jfs);
-	pthread_mutex_lock(&u->lock);
 	npuemu_fetch_add(&q->cq->jfc.attached, -1u);
 	ring_give(u, q->ring_off, (u64)q->view.depth * NPUEMU_BB_SIZE);
 	q->view.depth = 0;

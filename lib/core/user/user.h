@@ -91,8 +91,9 @@ struct slot_head {
 
 enum engine_sleep {
 	ENGINE_AWAKE,
-	ENGINE_NAPS,
-	ENGINE_SLEEPS,
+	ENGINE_NAPS,		/* 100 us: a helper may well be faster */
+	ENGINE_DOZES,		/* until its next tick */
+	ENGINE_SLEEPS,		/* until somebody rings */
 };
 
 enum buf_state {

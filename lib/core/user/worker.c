@@ -19,6 +19,7 @@
 #define RECENT_NS	10000000ll	/* naps go on for 10 ms after a post */
 #define LAZY_NS		10000000ll	/* the longest nap with something waiting ... */
 #define ALIVE_NS	100000000ll	/* peers' lives are looked at this often */
+#define AWAKE_NS	250000000ll	/* doorbells are polled often for so long */
 #define DROWSY_NS	100000000ll	/* ... and without, when doorbells must be polled */
 
 /* Owner only: is something under way, or could something start? */
@@ -66,7 +67,7 @@ void queue_heat(struct user *u, struct npuemu_queue *q)
 	npuemu_fetch_add(&u->slot->ebell, 1);
 	sleep = READ_ONCE(u->slot->esleep);
 	/* a nap ends soon enough by itself when this thread can help instead */
-	if (sleep == ENGINE_SLEEPS || (sleep == ENGINE_NAPS && u->async))
+	if (sleep >= ENGINE_DOZES || (sleep == ENGINE_NAPS && u->async))
 		futex_wake(&u->slot->ebell, INT_MAX);
 }
 
@@ -416,9 +417,9 @@ static s64 sleep_time(struct user *u, struct pace *p, s64 now, bool waits)
 	p->backoff = p->backoff ? p->backoff * 2 : NAP_NS;
 	/*
 	 * Waking every 10 ms costs more than 0.1 % of a core by itself, so after a
-	 * second without a store the polling of raw doorbells gets slower still.
+	 * while without a store the polling of raw doorbells gets slower still.
 	 */
-	if (p->backoff > LAZY_NS && (waits || now - p->idle_since < 1000000000))
+	if (p->backoff > LAZY_NS && (waits || now - p->idle_since < AWAKE_NS))
 		p->backoff = LAZY_NS;
 	if (p->backoff > DROWSY_NS)
 		p->backoff = DROWSY_NS;
@@ -464,7 +465,7 @@ static void rest(struct user *u, struct pace *p, u32 seen)
 		return;
 	ns = sleep_time(u, p, now, waits);
 	WRITE_ONCE(u->slot->engine_sleeps, u->slot->engine_sleeps + 1);
-	nap(u, ENGINE_SLEEPS, ns, seen);
+	nap(u, ns == INT64_MAX ? ENGINE_SLEEPS : ENGINE_DOZES, ns, seen);
 	if (ns == INT64_MAX) {
 		p->backoff = 0;
 		p->idle_since = 0;
