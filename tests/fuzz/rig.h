@@ -14,6 +14,7 @@
 
 #include "fuzz.h"
 #include "fakehost.c"
+#include "fakequeue.c"
 #include "fakewqe.c"
 
 #define KIB		1024ull

@@ -167,7 +167,8 @@ static void laps(void)
 		if (i == 20)
 			sys_nap(SLEEP_MS);
 		for (burst = i % 3 ? 64 : 17; burst; burst--, posted++) {
-			((uint32_t *)m.p)[posted & 63] = posted;
+			__atomic_store_n((uint32_t *)m.p + (posted & 63), posted,
+					 __ATOMIC_RELAXED);
 			raw_write(&r, &m, 4 * (posted & 63), 32768 + 4 * (posted & 63), 4);
 		}
 		raw_ring(&r);
@@ -203,7 +204,8 @@ static void many_queues(void)
 		raw_success(&r[i], r[i].pi - 1);
 		sys_is_filled("written", m.p + 500000, 512, round);
 		for (i = 0; i < MANY; i++) {
-			*(uint64_t *)(m.p + 8ull * i) = round * 1000 + i;
+			__atomic_store_n((uint64_t *)(m.p + 8ull * i), round * 1000 + i,
+					 __ATOMIC_RELAXED);
 			raw_write(&r[i], &m, 8ull * i, 600000 + 8ull * i, 8);
 			raw_ring(&r[i]);
 		}

@@ -100,6 +100,26 @@ static int look_processes(struct npuemu *ctx, struct npuemu_smi_view *v)
 	return rc;
 }
 
+static int look_links(struct npuemu *ctx, struct npuemu_smi_view *v)
+{
+	uint32_t n = v->info.devices, i;
+	struct npuemu_link_info l;
+	int rc;
+
+	v->link = calloc((size_t)n * n, sizeof(*v->link));
+	if (!v->link)
+		return out_of_memory();
+	for (i = 0; i < n * n; i++) {
+		l.size = sizeof(l);
+		rc = npuemu_link_query(ctx, i / n, i % n, &l);
+		if (rc)
+			return npuemu_cli_failed(rc, "cannot look at the links");
+		if (l.wqes)
+			v->link[v->links++] = l;
+	}
+	return 0;
+}
+
 int npuemu_smi_look(struct npuemu *ctx, struct npuemu_smi_view *v)
 {
 	int rc;
@@ -112,6 +132,8 @@ int npuemu_smi_look(struct npuemu *ctx, struct npuemu_smi_view *v)
 	rc = look_devices(ctx, v);
 	if (!rc)
 		rc = look_processes(ctx, v);
+	if (!rc)
+		rc = look_links(ctx, v);
 	if (rc)
 		npuemu_smi_free(v);
 	return rc;
@@ -124,6 +146,7 @@ void npuemu_smi_free(struct npuemu_smi_view *v)
 	for (i = 0; i < v->processes; i++)
 		free(v->process[i].queue);
 	free(v->process);
+	free(v->link);
 	free(v->device);
 	memset(v, 0, sizeof(*v));
 }

@@ -10,11 +10,12 @@
 #include "smi.h"
 
 static const char help[] =
-"Usage: npuemu-smi [--board NAME] [--queues] [--watch SEC] [--json]\n"
+"Usage: npuemu-smi [--board NAME] [--queues] [--links] [--watch SEC] [--json]\n"
 "Show the devices of a board, the processes on it and their queues.\n"
 "\n"
 "  -b, --board NAME    the board (default: $NPUEMU_BOARD, else \"default\")\n"
 "  -q, --queues        list every queue: state, indices, counters, cause of error\n"
+"  -l, --links         list the links between devices that carried something\n"
 "  -w, --watch SEC     show it again every SEC seconds until interrupted\n"
 "  -n, --count N       with --watch: stop after N times\n"
 "      --json          everything as JSON; with --watch one object a line\n"
@@ -29,6 +30,7 @@ static const char help[] =
 struct options {
 	const char *board;
 	int queues;
+	int links;
 	int json;
 	double watch;		/* 0: once */
 	uint64_t count;		/* 0: for ever */
@@ -47,6 +49,9 @@ static int one_option(struct options *o, int c)
 		return -1;
 	case 'q':
 		o->queues = 1;
+		return -1;
+	case 'l':
+		o->links = 1;
 		return -1;
 	case 'w':
 		rc = npuemu_cli_double("--watch", optarg, 0.05, 86400, &o->watch);
@@ -71,6 +76,7 @@ static int parse(int argc, char **argv, struct options *o)
 	static const struct option opts[] = {
 		{ "board", required_argument, NULL, 'b' },
 		{ "queues", no_argument, NULL, 'q' },
+		{ "links", no_argument, NULL, 'l' },
 		{ "watch", required_argument, NULL, 'w' },
 		{ "count", required_argument, NULL, 'n' },
 		{ "json", no_argument, NULL, OPT_JSON },
@@ -81,7 +87,7 @@ static int parse(int argc, char **argv, struct options *o)
 	int c, rc;
 
 	memset(o, 0, sizeof(*o));
-	while ((c = npuemu_cli_getopt(argc, argv, ":b:qw:n:", opts)) != -1) {
+	while ((c = npuemu_cli_getopt(argc, argv, ":b:qlw:n:", opts)) != -1) {
 		rc = one_option(o, c);
 		if (rc >= 0)
 			return rc;
@@ -106,7 +112,7 @@ static int show_once(struct npuemu *ctx, const struct options *o)
 	} else {
 		if (o->watch != 0.0 && isatty(STDOUT_FILENO))
 			fputs("\033[H\033[2J", stdout);
-		npuemu_smi_print(&v, o->queues);
+		npuemu_smi_print(&v, o->queues, o->links);
 	}
 	npuemu_smi_free(&v);
 	return ferror(stdout) ? NPUEMU_EXIT_RUNTIME : 0;

@@ -156,13 +156,41 @@ static void print_queues(const struct npuemu_smi_view *v)
 	npuemu_table_free(&t);
 }
 
-void npuemu_smi_print(const struct npuemu_smi_view *v, int queues)
+static void print_links(const struct npuemu_smi_view *v)
+{
+	char heads[] = "From|To|Link|Latency ns|MB/s|WQEs|Moved";
+	struct npuemu_table t;
+	char text[32];
+	int i;
+
+	npuemu_table_init(&t, heads, "rrlrrrr", 1);
+	for (i = 0; i < v->links; i++) {
+		const struct npuemu_link_info *l = &v->link[i];
+
+		npuemu_table_add(&t, "%u", l->from);
+		npuemu_table_add(&t, "%u", l->to);
+		npuemu_table_add(&t, "%s", l->name);
+		npuemu_table_add(&t, "%u", l->latency_ns);
+		npuemu_table_add(&t, "%u", l->mbytes_per_s);
+		npuemu_table_add(&t, "%llu", (unsigned long long)l->wqes);
+		npuemu_table_add(&t, "%s", npuemu_size_text(text, l->bytes));
+	}
+	if (t.cells)
+		npuemu_table_print(&t, stdout);
+	else
+		puts("No link carried anything.");
+	npuemu_table_free(&t);
+}
+
+void npuemu_smi_print(const struct npuemu_smi_view *v, int queues, int links)
 {
 	print_head(v);
 	print_devices(v);
 	print_processes(v);
 	if (queues)
 		print_queues(v);
+	if (links)
+		print_links(v);
 	fflush(stdout);
 }
 
@@ -201,6 +229,10 @@ static struct json_object *process_json(const struct npuemu_smi_process *p)
 	npuemu_json_u64(o, "queue_count", p->info.queues);
 	npuemu_json_str(o, "waits", p->info.waits);
 	npuemu_json_counters(o, &p->info.cnt);
+	npuemu_json_u64(o, "engine_turns", p->info.engine_turns);
+	npuemu_json_u64(o, "engine_parks", p->info.engine_parks);
+	npuemu_json_u64(o, "engine_sleeps", p->info.engine_sleeps);
+	npuemu_json_u64(o, "doorbell_faults", p->info.doorbell_faults);
 	for (i = 0; i < p->queues; i++)
 		json_object_array_add(list, queue_json(&p->queue[i]));
 	json_object_object_add(o, "queues", list);
@@ -220,6 +252,20 @@ static struct json_object *device_json(const struct npuemu_smi_view *v,
 	npuemu_json_u64(o, "hbm_total", d->hbm_bytes);
 	npuemu_json_u64(o, "queues", d->queues);
 	npuemu_json_u64(o, "processes", d->processes);
+	return o;
+}
+
+static struct json_object *link_json(const struct npuemu_link_info *l)
+{
+	struct json_object *o = json_object_new_object();
+
+	npuemu_json_u64(o, "from", l->from);
+	npuemu_json_u64(o, "to", l->to);
+	npuemu_json_str(o, "name", l->name);
+	npuemu_json_u64(o, "latency_ns", l->latency_ns);
+	npuemu_json_u64(o, "mbytes_per_s", l->mbytes_per_s);
+	npuemu_json_u64(o, "wqes", l->wqes);
+	npuemu_json_u64(o, "bytes", l->bytes);
 	return o;
 }
 
@@ -245,6 +291,7 @@ int npuemu_smi_print_json(const struct npuemu_smi_view *v, int one_line)
 	struct json_object *o = json_object_new_object();
 	struct json_object *devices = json_object_new_array();
 	struct json_object *processes = json_object_new_array();
+	struct json_object *links = json_object_new_array();
 	uint32_t d;
 	int i;
 
@@ -257,5 +304,8 @@ int npuemu_smi_print_json(const struct npuemu_smi_view *v, int one_line)
 	for (i = 0; i < v->processes; i++)
 		json_object_array_add(processes, process_json(&v->process[i]));
 	json_object_object_add(o, "processes", processes);
+	for (i = 0; i < v->links; i++)
+		json_object_array_add(links, link_json(&v->link[i]));
+	json_object_object_add(o, "links", links);
 	return npuemu_json_print(o, one_line);
 }

@@ -17,13 +17,15 @@ struct npuemu_smi_view {
 	struct npuemu_device_info *device;
 	struct npuemu_smi_process *process;
 	int processes;
+	struct npuemu_link_info *link;	/* those that carried something */
+	int links;
 };
 
 /* 0, or an exit code with the message out. */
 int npuemu_smi_look(struct npuemu *ctx, struct npuemu_smi_view *v);
 void npuemu_smi_free(struct npuemu_smi_view *v);
 
-void npuemu_smi_print(const struct npuemu_smi_view *v, int queues);
+void npuemu_smi_print(const struct npuemu_smi_view *v, int queues, int links);
 int npuemu_smi_print_json(const struct npuemu_smi_view *v, int one_line);
 
 const char *npuemu_smi_state(uint32_t state);
