@@ -99,13 +99,15 @@ bool npuemu_complete(struct npuemu_jfs *q, u32 last_bb, u32 status, u32 bytes,
 bool npuemu_complete_recv(struct npuemu_jfr *r, u32 index, const struct npuemu_recv_done *d)
 {
 	struct npuemu_jfc *jfc = r->jfc;
+	bool jetty = d->jetty_id || r->jetty;
+	u32 id = d->jetty_id ? d->jetty_id : r->id;
 	u64 e[8];
 
-	e[0] = NPUEMU_CQE_RECV | (r->jetty ? NPUEMU_CQE_JETTY : 0) | status_bits(d->status) |
+	e[0] = NPUEMU_CQE_RECV | (jetty ? NPUEMU_CQE_JETTY : 0) | status_bits(d->status) |
 	       (u64)d->opcode << NPUEMU_CQE_OPCODE_SHIFT |
 	       (u64)(index & NPUEMU_CQE_ENTRY_IDX_MASK) << 32 |
-	       (u64)(r->id & 0xffff) << (32 + NPUEMU_CQE_LOCAL_LO_SHIFT);
-	e[1] = (r->id >> 16 & NPUEMU_CQE_LOCAL_HI_MASK) |
+	       (u64)(id & 0xffff) << (32 + NPUEMU_CQE_LOCAL_LO_SHIFT);
+	e[1] = (id >> 16 & NPUEMU_CQE_LOCAL_HI_MASK) |
 	       (d->rmt_idx & 0xfffffu) << NPUEMU_CQE_RMT_IDX_SHIFT;
 	e[2] = (u64)(u32)r->user_data << 32 | d->bytes;
 	e[3] = r->user_data >> 32 | (u64)d->rmt_eid[0] << 32;
@@ -120,6 +122,8 @@ bool npuemu_complete_recv(struct npuemu_jfr *r, u32 index, const struct npuemu_r
 	}
 	if (jfc->times)
 		WRITE_ONCE(jfc->times[jfc->pi & jfc->mask], 0);
+	/* before the entry: who sees that gives the buffer back, and finds room */
+	smp_store_release(&r->ci, index + 1);
 	npuemu_publish(jfc, e);
 	unlock(jfc);
 	return true;

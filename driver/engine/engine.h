@@ -537,6 +537,7 @@ struct npuemu_recv_done {
 	u32 bytes;
 	u32 rmt_idx;
 	u32 rmt_eid[4];
+	u32 jetty_id;		/* the jetty it was sent to; 0: to the RQ itself */
 	u64 imm;
 };
 bool npuemu_complete_recv(struct npuemu_jfr *r, u32 index, const struct npuemu_recv_done *d);

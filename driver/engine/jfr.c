@@ -83,6 +83,5 @@ u32 npuemu_jfr_deliver(struct npuemu_jfr *r, struct npuemu_jfs *q, struct npuemu
 	/* there was room, and only this thread writes receive completions of r */
 	if (!npuemu_complete_recv(r, r->ci, &m->done))
 		return NPUEMU_ST_RNR_RETRY_CNT_EXC;
-	WRITE_ONCE(r->ci, r->ci + 1);
 	return answer;
 }

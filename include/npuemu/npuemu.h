@@ -199,7 +199,7 @@ struct npuemu_wc {
 				 */
 	uint32_t byte_cnt;
 	uint32_t status;	/* enum npuemu_status */
-	uint32_t queue;		/* id of the queue or RQ */
+	uint32_t queue;		/* id of the queue; receive: of the jetty or RQ sent to */
 	uint32_t flags;
 	uint32_t opcode;	/* receive side: NPUEMU_OP_SEND... */
 	uint64_t imm;

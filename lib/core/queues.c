@@ -162,7 +162,7 @@ NPUEMU_API int npuemu_post_recv(struct npuemu_rq *rq, const struct npuemu_sge *s
 	if (n > rq->jfr.max_sge || (n && !sge))
 		return npuemu_fail(-EINVAL, "npuemu_post_recv: %u SGEs, the queue takes %u", n,
 				   rq->jfr.max_sge);
-	if (rq->pi - READ_ONCE(rq->jfr.ci) > rq->jfr.mask)
+	if (rq->pi - smp_load_acquire(&rq->jfr.ci) > rq->jfr.mask)
 		return -EAGAIN;
 	for (i = 0; i < rq->jfr.max_sge; i++) {
 		struct npuemu_sge *e = &rq->ring[(size_t)(rq->pi & rq->jfr.mask) * rq->jfr.max_sge + i];

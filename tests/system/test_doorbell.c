@@ -198,8 +198,8 @@ static void many_queues(void)
 		sys_nap(SLEEP_MS);
 		/* one alone, in the midst of sleeping ones; then all of them */
 		i = round * 21 % MANY;
-		sys_fill(m.p, 512, round);
-		raw_write(&r[i], &m, 0, 500000, 512);
+		sys_fill(m.p + 4096, 512, round);
+		raw_write(&r[i], &m, 4096, 500000, 512);
 		raw_ring(&r[i]);
 		raw_success(&r[i], r[i].pi - 1);
 		sys_is_filled("written", m.p + 500000, 512, round);

@@ -335,6 +335,7 @@ static struct npuemu_jfc *deliver(struct user *u, u32 from, struct inbox_entry *
 	if (r && gather(u, from, &e, &m)) {
 		m.done.opcode = e.opcode & 7;
 		m.done.rmt_idx = e.rmt_idx;
+		m.done.jetty_id = e.jetty ? e.target : 0;
 		memcpy(m.done.rmt_eid, e.eid, sizeof(e.eid));
 		m.done.imm = e.imm;
 		status = npuemu_jfr_deliver(r, &u->inbox, &m);
