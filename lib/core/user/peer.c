@@ -268,7 +268,7 @@ void peers_sweep(struct user *u)
 		p = u->peers[s];
 		if (!p || READ_ONCE(slot_head(u, s)->life) == p->life)
 			continue;
-		u->peers[s] = NULL;
+		WRITE_ONCE(u->peers[s], NULL);
 		peer_gone(u, p);
 	}
 	list = u->gone;
