@@ -232,7 +232,8 @@ static void permissions(void **state)
 static void symlinks(void **state)
 {
 	const char *dir = getenv("TMPDIR");
-	char path[200], victim[200], text[16] = "";
+	char path[200], victim[200], other[120], text[16] = "";
+	struct npuemu_open_attr attr = attr_of(other);
 	struct npuemu *ctx;
 	int fd;
 
@@ -253,6 +254,15 @@ static void symlinks(void **state)
 	close(fd);
 	unlink(path);
 	unlink(victim);
+	/* not even to another board */
+	snprintf(other, sizeof(other), "%s-other", sys_board());
+	snprintf(victim, sizeof(victim), "%s-other", path);
+	sys_rc(npuemu_open(&attr, &ctx));
+	sys_rc(npuemu_close(ctx));
+	sys_true(!symlink(victim, path), "cannot link %s", path);
+	sys_true(npuemu_open(NULL, &ctx) < 0 && npuemu_errmsg()[0], "followed a symbolic link");
+	unlink(path);
+	sys_rc(npuemu_board_reset(other));
 	ctx = sys_open();
 	works(ctx);
 	sys_rc(npuemu_close(ctx));

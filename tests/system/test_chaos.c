@@ -86,6 +86,28 @@ static unsigned int read_too_early(struct bench *b, uint32_t order)
 	return wrong;
 }
 
+/* An SDMA notify comes after everything before it, ordered or not. */
+static unsigned int notified_early(struct bench *b)
+{
+	struct npuemu_queue_attr attr = sys_queue_attr(0, 64);
+	uint64_t *src = (uint64_t *)b->near.p, *dst = (uint64_t *)b->far.p;
+	unsigned int i, wrong = 0;
+	struct npuemu_queue *q;
+
+	attr.type = NPUEMU_QUEUE_SDMA;
+	sys_rc(npuemu_queue_create(b->ctx, &attr, &q));
+	for (i = 0; i < WORDS; i++) {
+		src[i] = 1;
+		sys_rc(npuemu_post_copy(q, &dst[i], &src[i], 8, 0));
+		sys_rc(npuemu_post_sdma_notify(q, &dst[i], 2, NPUEMU_SQE_CQE));
+	}
+	sys_run(q);
+	for (i = 0; i < WORDS; i++)
+		wrong += dst[i] != 2;
+	sys_rc(npuemu_queue_destroy(q));
+	return wrong;
+}
+
 static void ordered(void **state)
 {
 	struct bench b;
@@ -98,6 +120,7 @@ static void ordered(void **state)
 		for (k = 0; k < 3; k++) {
 			sys_eq(overtaken(&b, NPUEMU_STRONG), 0);
 			sys_eq(read_too_early(&b, NPUEMU_STRONG), 0);
+			sys_eq(notified_early(&b), 0);
 		}
 		stop(&b);
 	}
