@@ -232,7 +232,7 @@ static void permissions(void **state)
 static void symlinks(void **state)
 {
 	const char *dir = getenv("TMPDIR");
-	char path[200], victim[200], other[120], text[16] = "";
+	char path[200], victim[220], other[120], text[16] = "";
 	struct npuemu_open_attr attr = attr_of(other);
 	struct npuemu *ctx;
 	int fd;
