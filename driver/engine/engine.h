@@ -540,6 +540,7 @@ struct npuemu_recv_done {
 	u32 jetty_id;		/* the jetty it was sent to; 0: to the RQ itself */
 	u64 imm;
 };
+
 bool npuemu_complete_recv(struct npuemu_jfr *r, u32 index, const struct npuemu_recv_done *d);
 
 /* ---- jfr.c --------------------------------------------------------------- */
@@ -550,6 +551,7 @@ struct npuemu_message {			/* a SEND as it reaches the receiver */
 	u32 pieces;
 	struct npuemu_recv_done done;
 };
+
 /*
  * Put a message into the next receive buffer of @r and complete it.  The
  * sender's status; NPUEMU_ST_RNR_RETRY_CNT_EXC when there is no buffer (or no

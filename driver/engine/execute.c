@@ -279,6 +279,7 @@ static void cas16(u64 *p, const u64 *expect, const u64 *swap, u64 *old)
 			     : "b" (swap[0]), "c" (swap[1])
 			     : "memory", "cc");
 }
+
 #define HAVE_CAS16 1
 #else
 #define HAVE_CAS16 0
