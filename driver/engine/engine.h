@@ -479,11 +479,13 @@ u32 npuemu_run_plain(struct npuemu_jfs *q, u32 budget);
 static inline bool npuemu_backed(const struct npuemu_arena *a, u64 off, u64 len)
 {
 	u64 c = off >> NPUEMU_CHUNK_SHIFT, last = (off + len - 1) >> NPUEMU_CHUNK_SHIFT;
+	/* once: it goes away under an arena whose owner has died */
+	const u64 *bits = a ? READ_ONCE(a->backed) : NULL;
 
-	if (!a || !a->backed)
+	if (!bits)
 		return true;
 	for (; c <= last; c++)
-		if (!(READ_ONCE(a->backed[c / 64]) >> (c % 64) & 1))
+		if (!(READ_ONCE(bits[c / 64]) >> (c % 64) & 1))
 			return false;
 	return true;
 }

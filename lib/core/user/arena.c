@@ -103,11 +103,12 @@ void arenas_destroy(struct user *u)
 }
 
 /* One chunk: claim its bit, look at the budget, have it populated. */
-static int back_chunk(struct user *u, const struct npuemu_arena *a, u64 c, u64 lo, u64 hi)
+static int back_chunk(struct user *u, const struct npuemu_arena *a, u64 *bits, u64 c, u64 lo,
+		      u64 hi)
 {
 	u64 bit = 1ull << (c % 64), from, to;
 
-	if (npuemu_fetch_or(&a->backed[c / 64], bit) & bit)
+	if (npuemu_fetch_or(&bits[c / 64], bit) & bit)
 		return 0;	/* being done by somebody else: page by page until then */
 	/* over the limit: is some of it a dead process's? */
 	if (board_backed(u) > u->budget && (!board_reap(u) || board_backed(u) > u->budget))
@@ -120,7 +121,7 @@ static int back_chunk(struct user *u, const struct npuemu_arena *a, u64 c, u64 l
 	return 0;
 
 nomem:
-	npuemu_fetch_and(&a->backed[c / 64], ~bit);
+	npuemu_fetch_and(&bits[c / 64], ~bit);
 	npuemu_log(NPUEMU_LOG_WARN, "physical budget of the board (%llu MiB) is used up: work completes with an error; NPUEMU_BUDGET_MB sets another one when a board is made",
 		   (unsigned long long)u->budget >> 20);
 	return -ENOMEM;
@@ -130,12 +131,13 @@ int arena_back(struct npuemu_chip *chip, const struct npuemu_arena *a, u64 off, 
 	       u64 lo, u64 hi)
 {
 	u64 c, last = (off + len - 1) >> NPUEMU_CHUNK_SHIFT;
+	u64 *bits = READ_ONCE(a->backed);	/* none: its owner has died */
 	int err;
 
 	for (c = off >> NPUEMU_CHUNK_SHIFT; c <= last; c++) {
-		if (READ_ONCE(a->backed[c / 64]) >> (c % 64) & 1)
+		if (!bits || READ_ONCE(bits[c / 64]) >> (c % 64) & 1)
 			continue;
-		err = back_chunk(chip->host, a, c, lo, hi);
+		err = back_chunk(chip->host, a, bits, c, lo, hi);
 		if (err)
 			return err;
 	}

@@ -241,7 +241,7 @@ static void peer_orphan(struct user *u, struct user_peer *p)
 		if (!p->arena[d])
 			continue;
 		punch_unimported(u, p, d);
-		p->arena[d]->a.backed = NULL;
+		WRITE_ONCE(p->arena[d]->a.backed, NULL);
 		p->arena[d]->a.shares = NULL;
 	}
 	for (i = 0; i < READ_ONCE(npuemu_bufs.used); i++) {
