@@ -8,6 +8,7 @@
 
 static void lock(struct npuemu_jfc *jfc)
 {
+	npuemu_spin_enter();
 	while (unlikely(!npuemu_cas(&jfc->lock, 0, 1)))
 		npuemu_relax();
 }
@@ -15,6 +16,7 @@ static void lock(struct npuemu_jfc *jfc)
 static void unlock(struct npuemu_jfc *jfc)
 {
 	smp_store_release(&jfc->lock, 0); /* the entry, before the next producer */
+	npuemu_spin_exit();
 }
 
 /* Take what the consumer says it has read; ignore what cannot be. */
@@ -124,6 +126,8 @@ bool npuemu_complete_recv(struct npuemu_jfr *r, u32 index, const struct npuemu_r
 		WRITE_ONCE(jfc->times[jfc->pi & jfc->mask], 0);
 	/* before the entry: who sees that gives the buffer back, and finds room */
 	smp_store_release(&r->ci, index + 1);
+	if (r->ci_out)
+		smp_store_release(r->ci_out, index + 1); /* likewise */
 	npuemu_publish(jfc, e);
 	unlock(jfc);
 	return true;

@@ -23,6 +23,7 @@
 #define NPUEMU_TURN_BYTES	(64u << 10)	/* moved before ownership is handed back */
 #define NPUEMU_TURN_WQES	64u
 #define NPUEMU_CHUNK_SHIFT	21		/* backing comes in 2 MiB steps */
+#define NPUEMU_CHUNK_BYTES	((u64)1 << NPUEMU_CHUNK_SHIFT)
 #define NPUEMU_MAX_SLOTS	256u
 #define NPUEMU_MAX_SGE		13u
 #define NPUEMU_MAX_TOUCHED	8u
@@ -125,9 +126,16 @@ static inline u64 npuemu_eid_hi(u32 eid3)
 
 /* ---- Places -------------------------------------------------------------- */
 
-/* A device's memory of one process, as mapped by this one. */
+/*
+ * A device's memory of one process (or one buffer of it), as this one reaches
+ * it.  Linear: byte i is base[i].  Chunked: @chunk is not NULL, and byte i is
+ * byte i % 2 MiB of chunk[i / 2 MiB], which is NULL while not backed.  A chunk is
+ * zeroed before it is published; it goes away as everything else does: see
+ * above.  @base and chunks are aligned to 16 bytes at least.
+ */
 struct npuemu_arena {
 	u8 *base;
+	u8 **chunk;		/* read with acquire; @base and @backed are NULL then */
 	u64 bytes;
 	u64 *backed;		/* a bit per chunk, shared; NULL: all backed */
 	struct npuemu_share *shares;	/* of its owner's buffers; @nshares of them */
@@ -135,15 +143,19 @@ struct npuemu_arena {
 	u32 device;
 };
 
-/* Memory local to the process that a queue has found good. */
+/*
+ * Memory local to the process that a queue has found good.  @ptr, or @off, and
+ * @va are the same modulo 16: an element aligned at one is so at the other.
+ */
 struct npuemu_local {
 	u64 va;
 	u64 len;
-	u8 *ptr;			/* of va */
+	u8 *ptr;			/* of va; NULL: chunked or pageable */
 	const struct npuemu_arena *arena;	/* NULL: host memory */
 	u64 off;			/* of va in the arena */
 	struct npuemu_share *share;	/* NULL: nobody waits for words in it */
 	bool readonly;
+	bool pageable;			/* host memory reached through ops->page only */
 };
 
 /* A segment of a peer that a queue has found good. */
@@ -158,7 +170,7 @@ struct npuemu_remote {
 	u64 life_val;
 	u64 va;
 	u64 len;
-	u8 *ptr;			/* of va */
+	u8 *ptr;			/* of va; NULL: chunked */
 	const struct npuemu_arena *arena;
 	u64 off;
 	struct npuemu_share *share;
@@ -195,6 +207,7 @@ struct npuemu_jfc {			/* completion queue */
 struct npuemu_jfr {			/* receive queue */
 	const struct npuemu_sge *ring;
 	const u32 *pi_rec;
+	u32 *ci_out;		/* where the poster reads ci, if not here */
 	struct npuemu_jfc *jfc;
 	u32 mask;
 	u32 max_sge;
@@ -227,6 +240,14 @@ struct npuemu_wqe {
 	u32 retries;
 	bool executed;
 	bool backwards;		/* chaos: payload from its end */
+	/* pageable memory */
+	bool paging;		/* ops->page gave NULL because it is fetching */
+	bool page_dirty;	/* [page_va, +page_len) waits in a bounce buffer */
+	bool page_write;	/* the last place to be written is pageable */
+	bool held;		/* waits for the host to page in or out */
+	bool ran;		/* all done but for writing out */
+	u64 page_va;
+	u64 page_len;
 };
 
 enum npuemu_step {
@@ -346,9 +367,13 @@ struct npuemu_host_ops {
 		     struct npuemu_local *out);
 	/* The peer behind an endpoint: NULL if none ever was, or it is dead. */
 	const struct npuemu_peer *(*peer)(struct npuemu_chip *chip, const u64 *eid);
-	/* The arena of a live peer's device, mapped if need be: NULL: out of reach. */
+	/* The arena of a live peer's segment, mapped if need be: NULL: out of reach.
+	 * @rec is a consistent copy, its device below NPUEMU_MAX_DEVICES; the rest
+	 * of it is checked against the arena afterwards.
+	 */
 	const struct npuemu_arena *(*arena)(struct npuemu_chip *chip,
-					    const struct npuemu_peer *peer, u32 device);
+					    const struct npuemu_peer *peer,
+					    const struct npuemu_seg_rec *rec);
 	/* Back the chunks of [off, off+len), no further than [lo, hi): 0, or
 	 * -ENOMEM (budget).
 	 */
@@ -364,6 +389,29 @@ struct npuemu_host_ops {
 	enum npuemu_step (*send)(struct npuemu_jfs *q, struct npuemu_wqe *w);
 	/* Forget a SEND under way. */
 	void (*send_cancel)(struct npuemu_jfs *q, struct npuemu_wqe *w);
+	/*
+	 * Pageable memory; all three are NULL in a host that has none.
+	 *
+	 * @page: a bounce buffer that stands for [va, +*len) of the queue's process,
+	 * at a pointer that is @va modulo 16.  *len may come back smaller, but not
+	 * below 16 and only so that va + *len is a multiple of 16.  @fill: it holds
+	 * what memory holds.  NULL with w->status: the memory is not there.  NULL
+	 * with w->paging: asked for; the WQE waits and asks again later, for the
+	 * same @va and maybe another length: what is held from @va on will do.
+	 * Held bytes are good for one WQE, and until the next call with the same
+	 * @write: a source and a target are wanted at once.  Never called while
+	 * w->page_dirty, nor for another WQE of the queue while one waits.
+	 */
+	u8 *(*page)(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 *len,
+		    bool write, bool fill);
+	/*
+	 * Bring [w->page_va, +w->page_len), which was written into the buffer that
+	 * @page gave last for writing, to where it belongs: STEP_WAIT until it has
+	 * arrived, then STEP_DONE, with w->status if it could not.
+	 */
+	enum npuemu_step (*page_out)(struct npuemu_jfs *q, struct npuemu_wqe *w);
+	/* Forget what is held, asked for, and not yet written out. */
+	void (*page_cancel)(struct npuemu_jfs *q);
 	/* Up to NPUEMU_MAX_FAULTS records, consistent; their number, or
 	 * NPUEMU_BOARD_GONE.
 	 */
@@ -416,19 +464,46 @@ struct npuemu_far {
 	u64 va;
 };
 
-/* A pointer to [va, va+len) of this process, or NULL with w->status.  _check
- * looks only; _at has it backed (len > 0) and is asked for every piece moved.
+/*
+ * Of [va, +len) of this process: is it a place, with this right?  False with
+ * w->status.  Looks only.
  */
-u8 *npuemu_local_check(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 len,
-		       bool write);
-u8 *npuemu_local_at(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 len,
+bool npuemu_local_check(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 len,
+			bool write);
+/*
+ * A pointer to the first bytes of [va, +*len), which are backed; *len > 0 comes
+ * back as how many there are.  Fewer at the end of a chunk or of a bounce buffer:
+ * at least one, and no aligned 16 bytes are cut.  NULL: see npuemu_no_place().
+ */
+u8 *npuemu_local_at(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 *len,
 		    bool write, struct npuemu_share **share);
-/* A pointer to [t->va + off, +len) of a peer's segment, likewise. */
-u8 *npuemu_remote_check(struct npuemu_jfs *q, struct npuemu_wqe *w,
-			const struct npuemu_far *t, u64 off, u64 len, u32 access);
+/* [t->va + off, +len) of a peer's segment, likewise. */
+bool npuemu_remote_check(struct npuemu_jfs *q, struct npuemu_wqe *w,
+			 const struct npuemu_far *t, u64 off, u64 len, u32 access);
 u8 *npuemu_remote_at(struct npuemu_jfs *q, struct npuemu_wqe *w,
-		     const struct npuemu_far *t, u64 off, u64 len, u32 access,
+		     const struct npuemu_far *t, u64 off, u64 *len, u32 access,
 		     struct npuemu_share **share);
+
+/* What to do after *_at gave NULL: w->status is set, or the WQE waits for a page. */
+static inline enum npuemu_step npuemu_no_place(struct npuemu_wqe *w)
+{
+	if (likely(!w->paging))
+		return NPUEMU_STEP_DONE;
+	w->paging = false;
+	w->held = true;
+	return NPUEMU_STEP_WAIT;
+}
+
+/* [va, +len), which npuemu_local_at() gave last for writing, was written. */
+static inline void npuemu_wrote(struct npuemu_wqe *w, u64 va, u64 len)
+{
+	if (likely(!w->page_write))
+		return;
+	w->page_dirty = true;
+	w->page_va = va;
+	w->page_len = len;
+}
+
 void npuemu_places_drop(struct npuemu_jfs *q);
 
 /* ---- execute.c, sdma.c: the run members of the tables --------------------- */
@@ -449,7 +524,7 @@ enum npuemu_step npuemu_run_sdma_notify(struct npuemu_jfs *q, struct npuemu_wqe 
 enum npuemu_step npuemu_piece(struct npuemu_jfs *q, struct npuemu_wqe *w, u8 *dst,
 			      const u8 *src, u64 len, struct npuemu_share *share,
 			      u32 reduce);
-/* Fault injection, then the opcode's own run. */
+/* Fault injection, the opcode's own run, and what it left in a bounce buffer. */
 enum npuemu_step npuemu_execute(struct npuemu_jfs *q, struct npuemu_wqe *w);
 
 /* ---- notify.c ------------------------------------------------------------ */
@@ -475,13 +550,36 @@ void npuemu_wake_touched(struct npuemu_chip *chip, struct npuemu_share **touched
  */
 u32 npuemu_run_plain(struct npuemu_jfs *q, u32 budget);
 
+/* Byte @off of an arena; NULL: not backed (chunked ones only, linear ones say
+ * nothing about it).
+ */
+static inline u8 *npuemu_arena_at(const struct npuemu_arena *a, u64 off)
+{
+	u8 *c;
+
+	if (!a->chunk)
+		return a->base + off;
+	/* the zeros in it were there before it was published */
+	c = smp_load_acquire(&a->chunk[off >> NPUEMU_CHUNK_SHIFT]);
+	return c ? c + (off & (NPUEMU_CHUNK_BYTES - 1)) : NULL;
+}
+
 /* Chunks of an arena, all backed?  len > 0. */
 static inline bool npuemu_backed(const struct npuemu_arena *a, u64 off, u64 len)
 {
 	u64 c = off >> NPUEMU_CHUNK_SHIFT, last = (off + len - 1) >> NPUEMU_CHUNK_SHIFT;
-	/* once: it goes away under an arena whose owner has died */
-	const u64 *bits = a ? READ_ONCE(a->backed) : NULL;
+	const u64 *bits;
 
+	if (!a)
+		return true;
+	if (a->chunk) {
+		for (; c <= last; c++)
+			if (!npuemu_arena_at(a, c << NPUEMU_CHUNK_SHIFT))
+				return false;
+		return true;
+	}
+	/* once: it goes away under an arena whose owner has died */
+	bits = READ_ONCE(a->backed);
 	if (!bits)
 		return true;
 	for (; c <= last; c++)
@@ -547,10 +645,19 @@ bool npuemu_complete_recv(struct npuemu_jfr *r, u32 index, const struct npuemu_r
 
 /* ---- jfr.c --------------------------------------------------------------- */
 
+/*
+ * Pieces of a message: 13 SGEs, and each may lie across the ends of chunks.  One of
+ * L bytes crosses at most 1 + (L - 2) / 2 MiB of them; with 16 MiB in all that
+ * makes 13 + 13 + 7.
+ */
+#define NPUEMU_MAX_PIECES	33u
+#define NPUEMU_DELIVER_AGAIN	0xffffffffu	/* no status */
+
 struct npuemu_message {			/* a SEND as it reaches the receiver */
-	const u8 *piece[NPUEMU_MAX_SGE];
-	u32 piece_len[NPUEMU_MAX_SGE];
+	const u8 *piece[NPUEMU_MAX_PIECES];
+	u32 piece_len[NPUEMU_MAX_PIECES];
 	u32 pieces;
+	u64 at;			/* bytes delivered; 0 at first, then jfr.c's own */
 	struct npuemu_recv_done done;
 };
 
@@ -558,6 +665,9 @@ struct npuemu_message {			/* a SEND as it reaches the receiver */
  * Put a message into the next receive buffer of @r and complete it.  The
  * sender's status; NPUEMU_ST_RNR_RETRY_CNT_EXC when there is no buffer (or no
  * room for the CQE), which the sender may try again.  @q lends its caches.
+ * NPUEMU_DELIVER_AGAIN: the receive buffer is pageable and the host is writing to
+ * it; to be called again with the same message, before any other is given to @r
+ * or @q (or with ops->page_cancel(q) to forget it).
  */
 u32 npuemu_jfr_deliver(struct npuemu_jfr *r, struct npuemu_jfs *q,
 		       struct npuemu_message *m);

@@ -13,15 +13,20 @@
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/preempt.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <linux/math64.h>
 #include <asm/barrier.h>
 #include <asm/fpu/api.h>
+#include <asm/processor.h>
 
 #define npuemu_fpu_begin()	kernel_fpu_begin()
 #define npuemu_fpu_end()	kernel_fpu_end()
 #define npuemu_relax()		cpu_relax()
+/* Around a lock that others spin for: its holder must not be scheduled away. */
+#define npuemu_spin_enter()	preempt_disable()
+#define npuemu_spin_exit()	preempt_enable()
 
 #else /* the user-space host */
 
@@ -72,6 +77,8 @@ typedef int64_t s64;
 
 #define npuemu_fpu_begin()	do { } while (0)
 #define npuemu_fpu_end()	do { } while (0)
+#define npuemu_spin_enter()	do { } while (0)
+#define npuemu_spin_exit()	do { } while (0)
 #if defined(__x86_64__) || defined(__i386__)
 #define npuemu_relax()		__builtin_ia32_pause()
 #else

@@ -47,6 +47,7 @@ static u64 *after_word(struct npuemu_jfs *q, struct npuemu_wqe *w, const struct 
 		       struct npuemu_share **share)
 {
 	struct npuemu_far n = *t;
+	u64 len = 8;	/* aligned, so it stays 8 */
 
 	if (w->op->flags & NPUEMU_OPF_WRITE_ADD) {
 		const struct npuemu_sqe_write_add *a = (const void *)w->bb;
@@ -54,7 +55,7 @@ static u64 *after_word(struct npuemu_jfs *q, struct npuemu_wqe *w, const struct 
 		n.token_id = a->add_token_id & NPUEMU_SQE_RMT_ID_MASK;
 		n.token_value = a->add_token_value;
 		n.va = a->add_addr;
-		return (void *)npuemu_remote_at(q, w, &n, 0, 8, NPUEMU_ACCESS_ATOMIC, share);
+		return (void *)npuemu_remote_at(q, w, &n, 0, &len, NPUEMU_ACCESS_ATOMIC, share);
 	}
 	{
 		const struct npuemu_sqe_notify *y = (const void *)&w->bb[6];
@@ -63,7 +64,7 @@ static u64 *after_word(struct npuemu_jfs *q, struct npuemu_wqe *w, const struct 
 		n.token_value = y->token_value;
 		n.va = y->addr;
 	}
-	return (void *)npuemu_remote_at(q, w, &n, 0, 8, NPUEMU_ACCESS_WRITE, share);
+	return (void *)npuemu_remote_at(q, w, &n, 0, &len, NPUEMU_ACCESS_WRITE, share);
 }
 
 static inline bool has_after(const struct npuemu_wqe *w)
@@ -78,7 +79,7 @@ static enum npuemu_step after(struct npuemu_jfs *q, struct npuemu_wqe *w,
 	u64 *word = after_word(q, w, t, &share);
 
 	if (!word)
-		return NPUEMU_STEP_DONE;
+		return npuemu_no_place(w);
 	if (w->op->flags & NPUEMU_OPF_WRITE_ADD)
 		npuemu_fetch_add(word, ((const struct npuemu_sqe_write_add *)w->bb)->add_data);
 	else /* after the payload, for whoever waits for the word */
@@ -87,20 +88,28 @@ static enum npuemu_step after(struct npuemu_jfs *q, struct npuemu_wqe *w,
 	return NPUEMU_STEP_DONE;
 }
 
-/* A piece of the payload on the local side: at most @want bytes from w->done on. */
+/* A piece of the payload on the local side. */
 struct local_piece {
-	u8 *ptr;
+	u8 *ptr;		/* inline data, or as npuemu_local_at() says */
+	u64 va;
 	u64 len;
 	u64 off;		/* of the piece in the payload */
 	struct npuemu_share *share;
 };
 
-static bool local_piece(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 want, bool write,
-			struct local_piece *p)
+/* Only a payload that is one range can be moved from its end. */
+static inline bool backwards(const struct npuemu_wqe *w)
+{
+	return unlikely(w->backwards) && w->nsge == 1;
+}
+
+/* Which one is next: at most @want bytes from w->done on. */
+static inline void local_piece(struct npuemu_wqe *w, u64 want, struct local_piece *p)
 {
 	u64 base = 0;
 	u32 i;
 
+	p->ptr = NULL;
 	p->share = NULL;
 	p->off = w->done;
 	if (!w->nsge) {
@@ -108,25 +117,58 @@ static bool local_piece(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 want, bo
 		u64 left = w->len - w->done;
 
 		p->len = left < want ? left : want;
-		if (w->op->flags & NPUEMU_OPF_WRITE_ADD) {
-			const struct npuemu_sqe_write_add *a = (const void *)w->bb;
-
-			p->ptr = npuemu_local_at(q, w, a->va + w->done, p->len, write,
-						 &p->share);
-			return p->ptr;
-		}
-		p->ptr = (u8 *)w->bb + w->op->control + w->done;
-		return true;
+		if (w->op->flags & NPUEMU_OPF_WRITE_ADD)
+			p->va = ((const struct npuemu_sqe_write_add *)w->bb)->va + w->done;
+		else
+			p->ptr = (u8 *)w->bb + w->op->control + w->done;
+		return;
 	}
 	for (i = 0; w->done - base >= w->sge[i].len; i++)
 		base += w->sge[i].len;
 	p->len = w->sge[i].len - (w->done - base);
 	if (p->len > want)
 		p->len = want;
-	if (unlikely(w->backwards) && w->nsge == 1)
+	if (backwards(w))
 		p->off = w->len - w->done - p->len;
-	p->ptr = npuemu_local_at(q, w, w->sge[i].va + (p->off - base), p->len, write, &p->share);
-	return p->ptr;
+	p->va = w->sge[i].va + (p->off - base);
+}
+
+/*
+ * Both ends of a piece, shortened to what lies in one stretch at either: its
+ * beginning, or going backwards its end.  A pointer to the remote one, or NULL.
+ */
+static inline u8 *both_ends(struct npuemu_jfs *q, struct npuemu_wqe *w,
+			    const struct npuemu_far *t, bool read, u32 access,
+			    struct local_piece *p, struct npuemu_share **share)
+{
+	bool inlined = p->ptr;
+
+	for (;;) {
+		u64 got = p->len;
+		u8 *r;
+
+		if (!inlined) {
+			p->ptr = npuemu_local_at(q, w, p->va, &got, read, &p->share);
+			if (!p->ptr)
+				return NULL;
+			/* nothing moves before all of the far side was looked at */
+			if (unlikely(got < p->len && !w->done) &&
+			    !npuemu_remote_check(q, w, t, 0, w->len, access))
+				return NULL;
+		}
+		if (likely(got == p->len) || !backwards(w)) {
+			r = npuemu_remote_at(q, w, t, p->off, &got, access, share);
+			if (!r)
+				return NULL;
+			if (likely(got == p->len) || !backwards(w)) {
+				p->len = got;
+				return r;
+			}
+		}
+		p->off += got;
+		p->va += got;
+		p->len -= got;
+	}
 }
 
 /* Every place of the WQE, looked at before anything moves. */
@@ -134,28 +176,24 @@ static bool check_places(struct npuemu_jfs *q, struct npuemu_wqe *w, const struc
 			 bool local_write, u32 access)
 {
 	struct npuemu_share *share;
-	u8 *r;
 	u32 i;
 
 	for (i = 0; i < w->nsge; i++) {
-		u8 *l;
-
 		if (!w->sge[i].len)
 			continue;
-		l = npuemu_local_check(q, w, w->sge[i].va, w->sge[i].len, local_write);
-		if (!l)
+		if (!npuemu_local_check(q, w, w->sge[i].va, w->sge[i].len, local_write))
 			return false;
-		if (w->elem && (uintptr_t)l % w->elem)
+		/* addresses and pointers are the same modulo 16 */
+		if (w->elem && w->sge[i].va & (w->elem - 1))
 			goto misaligned;
 	}
 	if (w->op->flags & NPUEMU_OPF_WRITE_ADD && w->len &&
 	    !npuemu_local_check(q, w, ((const struct npuemu_sqe_write_add *)w->bb)->va,
 				w->len, false))
 		return false;
-	r = npuemu_remote_check(q, w, t, 0, w->len, access);
-	if (!r)
+	if (!npuemu_remote_check(q, w, t, 0, w->len, access))
 		return false;
-	if (w->elem && (uintptr_t)r % w->elem)
+	if (w->elem && t->va & (w->elem - 1))
 		goto misaligned;
 	return !has_after(w) || after_word(q, w, t, &share);
 
@@ -222,17 +260,27 @@ static enum npuemu_step move(struct npuemu_jfs *q, struct npuemu_wqe *w,
 
 		if (!q->turn_bytes)
 			return NPUEMU_STEP_MORE;
-		if (!local_piece(q, w, q->turn_bytes, read, &p))
-			return NPUEMU_STEP_DONE;
-		r = npuemu_remote_at(q, w, t, p.off, p.len, access, &rshare);
+		local_piece(w, q->turn_bytes, &p);
+		r = both_ends(q, w, t, read, access, &p, &rshare);
 		if (!r)
-			return NPUEMU_STEP_DONE;
+			return npuemu_no_place(w);
 		step = read ? npuemu_piece(q, w, p.ptr, r, p.len, p.share, reduce_of(w)) :
 			      npuemu_piece(q, w, r, p.ptr, p.len, rshare, reduce_of(w));
 		if (step == NPUEMU_STEP_WAIT)
 			return step;
+		npuemu_wrote(w, p.va, p.len);
 	}
 	return NPUEMU_STEP_DONE;
+}
+
+/* Pages come from the front: what is held shall be what is asked for again. */
+static noinline void choose_way(struct npuemu_jfs *q, struct npuemu_wqe *w)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(q->local); i++)
+		if (npuemu_local_hit(&q->local[i], w->sge[0].va, w->len) && q->local[i].pageable)
+			w->backwards = false;
 }
 
 static enum npuemu_step run_rma(struct npuemu_jfs *q, struct npuemu_wqe *w, bool read)
@@ -245,8 +293,10 @@ static enum npuemu_step run_rma(struct npuemu_jfs *q, struct npuemu_wqe *w, bool
 	if (w->phase == PHASE_CHECK) {
 		/* one piece and nothing after it: its own checks are all there is */
 		if ((w->nsge != 1 || w->len > q->turn_bytes || w->elem || has_after(w) ||
-		     !w->len) && !check_places(q, w, &t, read, access))
+		     !w->len || w->backwards) && !check_places(q, w, &t, read, access))
 			return NPUEMU_STEP_DONE;
+		if (backwards(w))
+			choose_way(q, w);
 		w->phase = PHASE_MOVE;
 	}
 	if (w->phase == PHASE_MOVE) {
@@ -318,12 +368,35 @@ static void do_atomic(struct npuemu_wqe *w, u8 *r, u64 *old)
 	}
 }
 
+/* Where the result goes: anywhere, so it may lie across the end of a chunk. */
+struct result {
+	u8 *ptr[2];
+	u64 len[2];
+	struct npuemu_share *share;
+};
+
+static bool result_at(struct npuemu_jfs *q, struct npuemu_wqe *w, struct result *to)
+{
+	u64 va = w->sge[0].va;
+
+	to->len[0] = w->len;
+	to->ptr[0] = npuemu_local_at(q, w, va, &to->len[0], true, &to->share);
+	if (!to->ptr[0])
+		return false;
+	to->len[1] = w->len - to->len[0];
+	if (likely(!to->len[1]))
+		return true;
+	to->ptr[1] = npuemu_local_at(q, w, va + to->len[0], &to->len[1], true, &to->share);
+	return to->ptr[1];
+}
+
 enum npuemu_step npuemu_run_atomic(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
-	struct npuemu_share *lshare, *rshare;
-	u64 old[2] = { 0, 0 };
+	struct npuemu_share *rshare;
+	u64 old[2] = { 0, 0 }, len = w->len;
 	struct npuemu_far t;
-	u8 *l, *r;
+	struct result to;
+	u8 *r;
 
 	if (w->len == 16 && !HAVE_CAS16) {
 		w->status = NPUEMU_ST_REM_UNSUPPORTED_REQ;
@@ -331,16 +404,18 @@ enum npuemu_step npuemu_run_atomic(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	}
 	far_of(q, w, &t);
 	/* the result's place first: an atomic that cannot answer must not happen */
-	l = npuemu_local_at(q, w, w->sge[0].va, w->len, true, &lshare);
-	if (!l)
-		return NPUEMU_STEP_DONE;
-	r = npuemu_remote_at(q, w, &t, 0, w->len, w->op->access, &rshare);
+	if (!result_at(q, w, &to))
+		return npuemu_no_place(w);
+	r = npuemu_remote_at(q, w, &t, 0, &len, w->op->access, &rshare);	/* aligned: whole */
 	if (!r)
-		return NPUEMU_STEP_DONE;
+		return npuemu_no_place(w);
 	do_atomic(w, r, old);
-	npuemu_copy(l, old, w->len, false);
+	npuemu_copy(to.ptr[0], old, to.len[0], false);
+	if (unlikely(to.len[1]))
+		npuemu_copy(to.ptr[1], (u8 *)old + to.len[0], to.len[1], false);
+	npuemu_wrote(w, w->sge[0].va, w->len);
 	w->done = w->len;
-	npuemu_touch(q, lshare);
+	npuemu_touch(q, to.share);
 	npuemu_touch(q, rshare);
 	return NPUEMU_STEP_DONE;
 }
@@ -372,15 +447,46 @@ enum npuemu_step npuemu_run_nop(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	return NPUEMU_STEP_DONE;
 }
 
+/* What was written to a bounce buffer goes to where it belongs. */
+static noinline enum npuemu_step write_out(struct npuemu_jfs *q, struct npuemu_wqe *w)
+{
+	if (q->chip->ops->page_out(q, w) == NPUEMU_STEP_WAIT) {
+		w->held = true;
+		return NPUEMU_STEP_WAIT;
+	}
+	w->page_dirty = false;
+	return w->ran || w->status ? NPUEMU_STEP_DONE : NPUEMU_STEP_MORE;
+}
+
 enum npuemu_step npuemu_execute(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
+	bool held = w->held;
 	enum npuemu_step step;
 
+	w->held = false;
 	/* what came before may have been of odd length; a piece that ends with the
 	 * turn must cut no element and no pattern
 	 */
 	q->turn_bytes &= ~7ull;
 	if (unlikely(q->nfaults) && npuemu_fault_hit(q, w, &step))
 		return step;
-	return w->op->run(q, w);
+	if (unlikely(w->page_dirty)) {
+		step = write_out(q, w);
+		if (step != NPUEMU_STEP_MORE)
+			return step;
+	}
+	step = w->op->run(q, w);
+	if (likely(!w->page_dirty && !held))
+		return step;
+	if (step == NPUEMU_STEP_DONE && w->status) {
+		/* it has failed: what it leaves behind is not promised */
+		w->page_dirty = false;
+		q->chip->ops->page_cancel(q);
+		return step;
+	}
+	if (!w->page_dirty)
+		return step;
+	w->ran = step == NPUEMU_STEP_DONE;
+	w->held = false;
+	return write_out(q, w);
 }

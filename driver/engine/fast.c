@@ -25,22 +25,22 @@ static bool range_around(struct npuemu_span *r, u64 place_va, u64 place_len, u8 
 
 	if (in >= place_len || len > place_len - in)
 		return false;
-	if (a && a->backed) {
+	if (a && (a->backed || a->chunk)) {
 		u64 off = place_off + in, chunk = off >> NPUEMU_CHUNK_SHIFT << NPUEMU_CHUNK_SHIFT;
 
 		if (!npuemu_backed(a, off, 1))
 			return false;
 		if (chunk > place_off)
 			lo = chunk - place_off;
-		if (chunk + (1ull << NPUEMU_CHUNK_SHIFT) - place_off < hi)
-			hi = chunk + (1ull << NPUEMU_CHUNK_SHIFT) - place_off;
+		if (chunk + NPUEMU_CHUNK_BYTES - place_off < hi)
+			hi = chunk + NPUEMU_CHUNK_BYTES - place_off;
 	}
 	if (len > hi - in)
 		return false;
 	r->va = place_va + lo;
 	r->last = hi - lo - len;
-	r->ptr = ptr + lo;
-	return true;
+	r->ptr = a && a->chunk ? npuemu_arena_at(a, place_off + lo) : ptr + lo;
+	return r->ptr;
 }
 
 static bool window_open(struct npuemu_jfs *q, struct npuemu_plain *win)
@@ -79,7 +79,7 @@ static bool window_open(struct npuemu_jfs *q, struct npuemu_plain *win)
 	if (!npuemu_remote_valid(r, w[2], w[3], token_id) || (u32)w[4] != r->token_value ||
 	    !(r->access & access) ||
 	    ((u32)(w[3] >> 32) & (NPUEMU_MAX_DEVICES - 1)) != q->link_to ||
-	    (win->read && l->readonly))
+	    (win->read && l->readonly) || l->pageable)
 		return false;
 	if (!range_around(&win->near, l->va, l->len, l->ptr, l->arena, l->off, w[7], win->len) ||
 	    !range_around(&win->far, r->va, r->len, r->ptr, r->arena, r->off, w[5], win->len))

@@ -24,58 +24,111 @@ static u64 fetch_rqe(struct npuemu_jfr *r, struct npuemu_sge *sge)
 	return total;
 }
 
-/* All of the message over the SGEs, in order; false with @w's status. */
-static bool scatter(struct npuemu_jfr *r, struct npuemu_jfs *q, struct npuemu_wqe *w,
-		    const struct npuemu_sge *sge, const struct npuemu_message *m)
+/*
+ * The message from m->at on over the SGEs, in order.  STEP_WAIT: a pageable one
+ * waits for the host; STEP_DONE: all of it, or @w's status says why not.
+ */
+static enum npuemu_step scatter(struct npuemu_jfr *r, struct npuemu_jfs *q,
+				struct npuemu_wqe *w, const struct npuemu_sge *sge,
+				struct npuemu_message *m)
 {
 	u32 i = 0, p;
-	u64 at = 0, from;
+	u64 at = m->at, from = m->at;
 
-	for (p = 0; p < m->pieces; p++) {
-		for (from = 0; from < m->piece_len[p];) {
+	for (p = 0; p < m->pieces && from >= m->piece_len[p]; p++)
+		from -= m->piece_len[p];
+	for (; p < m->pieces; p++, from = 0) {
+		while (from < m->piece_len[p]) {
 			struct npuemu_share *share;
 			u64 n = m->piece_len[p] - from;
 			u8 *dst;
 
-			while (i < r->max_sge && at == sge[i].len) {
-				i++;
-				at = 0;
-			}
+			while (i < r->max_sge && at >= sge[i].len)
+				at -= sge[i++].len;
 			if (n > sge[i].len - at)
 				n = sge[i].len - at;
-			dst = npuemu_local_at(q, w, sge[i].va + at, n, true, &share);
+			dst = npuemu_local_at(q, w, sge[i].va + at, &n, true, &share);
 			if (!dst)
-				return false;
+				return npuemu_no_place(w);
 			npuemu_copy(dst, m->piece[p] + from, n, false);
+			npuemu_wrote(w, sge[i].va + at, n);
 			npuemu_touch(q, share);
+			m->at += n;
 			at += n;
 			from += n;
 		}
 	}
+	return NPUEMU_STEP_DONE;
+}
+
+/* What was written last to pageable memory goes there. */
+static bool written_out(struct npuemu_jfs *q, struct npuemu_wqe *w)
+{
+	if (likely(!w->page_dirty))
+		return true;
+	if (q->chip->ops->page_out(q, w) == NPUEMU_STEP_WAIT)
+		return false;
+	w->page_dirty = false;
 	return true;
+}
+
+/* All of it, written out: else as scatter(). */
+static enum npuemu_step place(struct npuemu_jfr *r, struct npuemu_jfs *q, struct npuemu_wqe *w,
+			      const struct npuemu_sge *sge, struct npuemu_message *m)
+{
+	enum npuemu_step step;
+
+	for (;;) {
+		if (!written_out(q, w))
+			return NPUEMU_STEP_WAIT;
+		if (w->status)
+			return NPUEMU_STEP_DONE;
+		step = scatter(r, q, w, sge, m);
+		if (!w->page_dirty)
+			return step;
+	}
+}
+
+/* The lender's scratch, as if it were a WQE. */
+static struct npuemu_wqe *scratch(struct npuemu_jfr *r, struct npuemu_jfs *q,
+				  const struct npuemu_message *m)
+{
+	struct npuemu_wqe *w = &q->cur;
+
+	w->status = 0;
+	w->first = r->ci;
+	w->elem = 0;
+	w->paging = false;
+	if (!m->at)
+		w->page_dirty = false;
+	return w;
 }
 
 u32 npuemu_jfr_deliver(struct npuemu_jfr *r, struct npuemu_jfs *q, struct npuemu_message *m)
 {
 	struct npuemu_sge sge[8] = { { 0, 0, 0 } };
-	struct npuemu_wqe *w = &q->cur;	/* the lender's scratch */
+	struct npuemu_wqe *w;
+	/* the buffers were posted before the index */
 	u32 pi = smp_load_acquire(r->pi_rec), i, answer = NPUEMU_ST_SUCCESS;
 	u64 need = 0, have;
 
-	if (pi == r->ci || pi - r->ci > r->mask + 1 || !npuemu_jfc_room(r->jfc, false))
+	/* one that was begun had all this */
+	if (!m->at && (pi == r->ci || pi - r->ci > r->mask + 1 ||
+		       !npuemu_jfc_room(r->jfc, false)))
 		return NPUEMU_ST_RNR_RETRY_CNT_EXC;
 	have = fetch_rqe(r, sge);
 	for (i = 0; i < m->pieces; i++)
 		need += m->piece_len[i];
 	m->done.status = NPUEMU_ST_SUCCESS;
 	m->done.bytes = (u32)need;
-	w->status = 0;
-	w->first = r->ci;
+	w = scratch(r, q, m);
 	if (need > have) {
 		m->done.status = NPUEMU_ST_LOC_LEN;
 		m->done.bytes = 0;
 		answer = NPUEMU_ST_REM_RESP_LEN;
-	} else if (!scatter(r, q, w, sge, m)) {
+	} else if (place(r, q, w, sge, m) == NPUEMU_STEP_WAIT) {
+		return NPUEMU_DELIVER_AGAIN;
+	} else if (w->status) {
 		m->done.status = w->status;
 		m->done.bytes = 0;
 		answer = NPUEMU_ST_REM_ACCESS_ABORT;

@@ -54,20 +54,26 @@ static struct npuemu_wqe *at(struct npuemu_window *win, u32 i)
 /* Begun, and not yet executed: what SUSPENDED still lets run. */
 static bool under_way(const struct npuemu_wqe *w)
 {
-	return !w->executed && (w->phase || w->fault_seen);
+	return !w->executed && (w->phase || w->fault_seen || w->held);
 }
 
 /* One of those that may go now: the next from a random start. */
 static struct npuemu_wqe *pick(struct npuemu_jfs *q, struct npuemu_window *win)
 {
 	const struct npuemu_wqe *w[NPUEMU_WINDOW] = { NULL };
-	u32 i, start;
+	u32 i, start, n = win->count;
 
-	for (i = 0; i < win->count; i++)
+	for (i = 0; i < n; i++) {
 		w[i] = at(win, i);
-	start = (u32)npuemu_random(&win->rng) % win->count;
-	for (i = 0; i < win->count; i++) {
-		u32 k = (start + i) % win->count;
+		/* there is one set of bounce buffers: who has it goes on */
+		if (w[i]->held)
+			return at(win, i);
+	}
+	if (!n)
+		return NULL;
+	start = (u32)npuemu_random(&win->rng) % n;
+	for (i = 0; i < n; i++) {
+		u32 k = (start + i) % n;
 
 		if (q->state != NPUEMU_QS_READY && !under_way(w[k]))
 			continue;

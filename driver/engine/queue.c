@@ -143,6 +143,11 @@ bool npuemu_fetch(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	w->retries = 0;
 	w->executed = false;
 	w->backwards = false;
+	w->paging = false;
+	w->page_dirty = false;
+	w->page_write = false;
+	w->held = false;
+	w->ran = false;
 	if (unlikely(n > q->pi - ci)) {
 		q->chip->ops->explain(q, "WQE at block %u: claims %u blocks, the doorbell covers %u",
 				      ci, n, q->pi - ci);
@@ -249,6 +254,8 @@ bool npuemu_flush_one(struct npuemu_jfs *q, struct npuemu_wqe *w)
 		return false;
 	if (w->token)
 		q->chip->ops->send_cancel(q, w);
+	if (q->chip->ops->page_cancel)
+		q->chip->ops->page_cancel(q);
 	WRITE_ONCE(q->cnt->flushed, q->cnt->flushed + 1);
 	return true;
 }
@@ -373,6 +380,8 @@ static void drop_all(struct npuemu_jfs *q)
 {
 	if (q->busy && q->cur.token)
 		q->chip->ops->send_cancel(q, &q->cur);
+	if ((q->busy || (q->win && q->win->count)) && q->chip->ops->page_cancel)
+		q->chip->ops->page_cancel(q);
 	if (q->win)
 		npuemu_drop_window(q);
 	link_switch(q, q->device);

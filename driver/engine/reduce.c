@@ -227,14 +227,15 @@ typedef void (*npuemu_reduce_fn)(void *dst, const void *src, size_t n);
 
 /* For the loop that matters most: gcc does not unroll by itself, clang does. */
 #define NPUEMU_AS_IS
+#define NPUEMU_ROLLED
 #ifdef __clang__
-#define NPUEMU_UNROLL
+#define NPUEMU_UNROLLED
 #else
-#define NPUEMU_UNROLL	_Pragma("GCC unroll 4")
+#define NPUEMU_UNROLLED	_Pragma("GCC unroll 4")
 #endif
 
 /* @n elements of @type by @step, @width bytes at a time, and the rest by @one. */
-#define NPUEMU_LOOP_REST(name, step, one, type, attr, width, unroll)	\
+#define NPUEMU_LOOP_REST(name, step, one, type, attr, width, how)	\
 static attr NPUEMU_RACY void						\
 npuemu_##name(void *dst, const void *src, size_t n)			\
 {									\
@@ -242,7 +243,7 @@ npuemu_##name(void *dst, const void *src, size_t n)			\
 	const u8 *s = src;						\
 	u8 *d = dst;							\
 									\
-	unroll								\
+	NPUEMU_##how							\
 	for (i = 0; len - i >= (width); i += (width))			\
 		NPUEMU_STEP_##step(type, width, d + i, s + i);		\
 	for (; i < len; i += sizeof(type))				\
@@ -250,7 +251,7 @@ npuemu_##name(void *dst, const void *src, size_t n)			\
 }
 
 #define NPUEMU_LOOP(name, step, type, attr, width)			\
-	NPUEMU_LOOP_REST(name, step, step, type, attr, width, NPUEMU_AS_IS)
+	NPUEMU_LOOP_REST(name, step, step, type, attr, width, ROLLED)
 
 #define NPUEMU_OPS	3	/* MAX, MIN, SUM, as they are numbered */
 
@@ -283,13 +284,13 @@ NPUEMU_LOOP(u32_min_##level, MIN, u32, attr, w)				\
 NPUEMU_LOOP(u32_sum_##level, SUM, u32, attr, w)				\
 NPUEMU_LOOP(fp16_max_##level, FP16_MAX, u16, attr, w)			\
 NPUEMU_LOOP(fp16_min_##level, FP16_MIN, u16, attr, w)			\
-NPUEMU_LOOP_REST(fp16_sum_##level, fp16_sum, FP16_SUM, u16, attr, (w) / 2, NPUEMU_AS_IS) \
+NPUEMU_LOOP_REST(fp16_sum_##level, fp16_sum, FP16_SUM, u16, attr, (w) / 2, ROLLED) \
 NPUEMU_LOOP(fp32_max_##level, FP32_MAX, u32, attr, w)			\
 NPUEMU_LOOP(fp32_min_##level, FP32_MIN, u32, attr, w)			\
-NPUEMU_LOOP_REST(fp32_sum_##level, FP32_SUM, FP32_SUM, u32, attr, w, NPUEMU_UNROLL) \
+NPUEMU_LOOP_REST(fp32_sum_##level, FP32_SUM, FP32_SUM, u32, attr, w, UNROLLED) \
 NPUEMU_LOOP(bf16_max_##level, BF16_MAX, u16, attr, w)			\
 NPUEMU_LOOP(bf16_min_##level, BF16_MIN, u16, attr, w)			\
-NPUEMU_LOOP_REST(bf16_sum_##level, BF16_SUM_PAIRS, BF16_SUM, u16, attr, w, NPUEMU_AS_IS) \
+NPUEMU_LOOP_REST(bf16_sum_##level, BF16_SUM_PAIRS, BF16_SUM, u16, attr, w, ROLLED) \
 static const npuemu_reduce_fn npuemu_reduce_##level[][NPUEMU_OPS] = {	\
 	[NPUEMU_INT8] = NPUEMU_ROW(s8, u8, level),			\
 	[NPUEMU_INT16] = NPUEMU_ROW(s16, u16, level),			\

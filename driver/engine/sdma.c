@@ -38,15 +38,12 @@ static bool rows_overlap(const struct npuemu_sdma *d)
 static bool check(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 dst_bytes, u64 src_bytes)
 {
 	const struct npuemu_sdma *d = desc_of(w);
-	const u8 *dst = npuemu_local_check(q, w, d->dst, dst_bytes, true);
-	const u8 *src;
 
-	if (!dst)
+	if (!npuemu_local_check(q, w, d->dst, dst_bytes, true))
 		return false;
 	if (!src_bytes)
 		return true;
-	src = npuemu_local_check(q, w, d->src, src_bytes, false);
-	if (!src)
+	if (!npuemu_local_check(q, w, d->src, src_bytes, false))
 		return false;
 	if ((overlap(d->dst, d->src, src_bytes) || overlap(d->src, d->dst, dst_bytes)) &&
 	    rows_overlap(d)) {
@@ -55,7 +52,7 @@ static bool check(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 dst_bytes, u64
 		w->status = NPUEMU_ST_LOC_LEN;
 		return false;
 	}
-	if (w->elem && (((uintptr_t)dst | (uintptr_t)src) & (w->elem - 1))) {
+	if (w->elem && ((d->dst | d->src) & (w->elem - 1))) {
 		q->chip->ops->explain(q, "descriptor at block %u: reduce operands are not aligned to their %u-byte elements",
 				      w->first, w->elem);
 		w->status = NPUEMU_ST_LOC_LEN;
@@ -64,25 +61,31 @@ static bool check(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 dst_bytes, u64
 	return true;
 }
 
-/* Copy or combine [dst, +want) from [src, +want). */
+/* Copy or combine [dst, +want) from [src, +want), or less of it.  STEP_MORE: done. */
 static enum npuemu_step piece(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 dst, u64 src,
 			      u64 want)
 {
 	struct npuemu_share *dshare, *sshare;
+	enum npuemu_step step;
 	u8 *d, *s;
 
-	d = npuemu_local_at(q, w, dst, want, true, &dshare);
+	/* each may have less in one stretch than the other */
+	d = npuemu_local_at(q, w, dst, &want, true, &dshare);
 	if (!d)
-		return NPUEMU_STEP_DONE;
-	s = npuemu_local_at(q, w, src, want, false, &sshare);
+		return npuemu_no_place(w);
+	s = npuemu_local_at(q, w, src, &want, false, &sshare);
 	if (!s)
-		return NPUEMU_STEP_DONE;
-	return npuemu_piece(q, w, d, s, want, dshare, desc_of(w)->type);
+		return npuemu_no_place(w);
+	step = npuemu_piece(q, w, d, s, want, dshare, desc_of(w)->type);
+	if (step == NPUEMU_STEP_MORE)
+		npuemu_wrote(w, dst, want);
+	return step;
 }
 
 enum npuemu_step npuemu_run_sdma_copy(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
 	const struct npuemu_sdma *d = desc_of(w);
+	enum npuemu_step step;
 
 	if (!w->len)
 		return NPUEMU_STEP_DONE;
@@ -96,14 +99,9 @@ enum npuemu_step npuemu_run_sdma_copy(struct npuemu_jfs *q, struct npuemu_wqe *w
 			return NPUEMU_STEP_MORE;
 		if (want > q->turn_bytes)
 			want = q->turn_bytes;
-		switch (piece(q, w, d->dst + w->done, d->src + w->done, want)) {
-		case NPUEMU_STEP_WAIT:
-			return NPUEMU_STEP_WAIT;
-		case NPUEMU_STEP_DONE:
-			return NPUEMU_STEP_DONE;
-		case NPUEMU_STEP_MORE:
-			break;
-		}
+		step = piece(q, w, d->dst + w->done, d->src + w->done, want);
+		if (step != NPUEMU_STEP_MORE)
+			return step;
 	}
 	return NPUEMU_STEP_DONE;
 }
@@ -111,6 +109,7 @@ enum npuemu_step npuemu_run_sdma_copy(struct npuemu_jfs *q, struct npuemu_wqe *w
 enum npuemu_step npuemu_run_sdma_copy_2d(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
 	const struct npuemu_sdma *d = desc_of(w);
+	enum npuemu_step step;
 
 	if (!w->len)
 		return NPUEMU_STEP_DONE;
@@ -126,16 +125,30 @@ enum npuemu_step npuemu_run_sdma_copy_2d(struct npuemu_jfs *q, struct npuemu_wqe
 			return NPUEMU_STEP_MORE;
 		if (want > q->turn_bytes)
 			want = q->turn_bytes;
-		if (piece(q, w, d->dst + row * d->dst_pitch + col,
-			  d->src + row * d->src_pitch + col, want) == NPUEMU_STEP_DONE)
-			return NPUEMU_STEP_DONE;
+		step = piece(q, w, d->dst + row * d->dst_pitch + col,
+			     d->src + row * d->src_pitch + col, want);
+		if (step != NPUEMU_STEP_MORE)
+			return step;
 	}
 	return NPUEMU_STEP_DONE;
+}
+
+/* A pattern as it reads from its byte @at % @width on; the low bytes count. */
+static u64 pattern_from(u64 pattern, u32 width, u64 at)
+{
+	u32 skip = (u32)(at & (width - 1)) * 8;
+
+	if (likely(!skip))
+		return pattern;
+	if (width < 8)
+		pattern &= (1ull << width * 8) - 1;
+	return pattern >> skip | pattern << (width * 8 - skip);
 }
 
 enum npuemu_step npuemu_run_sdma_fill(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
 	const struct npuemu_sdma *d = desc_of(w);
+	u32 width = (u32)d->dst_pitch;
 
 	if (!w->len)
 		return NPUEMU_STEP_DONE;
@@ -149,13 +162,13 @@ enum npuemu_step npuemu_run_sdma_fill(struct npuemu_jfs *q, struct npuemu_wqe *w
 
 		if (!q->turn_bytes)
 			return NPUEMU_STEP_MORE;
-		/* turns are multiples of 8, so every piece starts the pattern anew */
 		if (want > q->turn_bytes)
 			want = q->turn_bytes;
-		p = npuemu_local_at(q, w, d->dst + w->done, want, true, &share);
+		p = npuemu_local_at(q, w, d->dst + w->done, &want, true, &share);
 		if (!p)
-			return NPUEMU_STEP_DONE;
-		npuemu_fill(p, d->src, (u32)d->dst_pitch, want);
+			return npuemu_no_place(w);
+		npuemu_fill(p, pattern_from(d->src, width, w->done), width, want);
+		npuemu_wrote(w, d->dst + w->done, want);
 		npuemu_touch(q, share);
 		w->done += want;
 		q->turn_bytes -= want;
@@ -166,11 +179,13 @@ enum npuemu_step npuemu_run_sdma_fill(struct npuemu_jfs *q, struct npuemu_wqe *w
 enum npuemu_step npuemu_run_sdma_notify(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
 	struct npuemu_share *share;
-	u64 *word = (u64 *)npuemu_local_at(q, w, desc_of(w)->dst, 8, true, &share);
+	u64 len = 8;	/* aligned, so it stays 8 */
+	u64 *word = (u64 *)npuemu_local_at(q, w, desc_of(w)->dst, &len, true, &share);
 
 	if (!word)
-		return NPUEMU_STEP_DONE;
+		return npuemu_no_place(w);
 	smp_store_release(word, desc_of(w)->src); /* after all that came before it */
+	npuemu_wrote(w, desc_of(w)->dst, 8);
 	w->done = 8;
 	npuemu_touch(q, share);
 	return NPUEMU_STEP_DONE;

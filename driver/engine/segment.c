@@ -73,26 +73,65 @@ static inline struct npuemu_local *local_find(struct npuemu_jfs *q, struct npuem
 	return l;
 }
 
-u8 *npuemu_local_check(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 len,
-		       bool write)
+bool npuemu_local_check(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 len,
+			bool write)
 {
-	struct npuemu_local *l = local_find(q, w, va, len, write);
-
-	return l ? l->ptr + (va - l->va) : NULL;
+	return local_find(q, w, va, len, write);
 }
 
-u8 *npuemu_local_at(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 len,
+/* As _at, in a chunked arena whose place is [lo, +size). */
+static noinline u8 *chunk_at(struct npuemu_jfs *q, struct npuemu_wqe *w,
+			     const struct npuemu_arena *a, u64 off, u64 *len, u64 lo, u64 size,
+			     u32 status)
+{
+	u64 room = NPUEMU_CHUNK_BYTES - (off & (NPUEMU_CHUNK_BYTES - 1));
+	u8 *p = npuemu_arena_at(a, off);
+
+	if (*len > room)
+		*len = room;
+	if (likely(p))
+		return p;
+	if (!back(q, w, a, off, *len, lo, size, status))
+		return NULL;
+	p = npuemu_arena_at(a, off);
+	if (!p) {
+		q->chip->ops->explain(q, "WQE at block %u: the memory is being given back by its owner",
+				      w->first);
+		w->status = status;
+	}
+	return p;
+}
+
+static noinline u8 *page_at(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 *len,
+			    bool write)
+{
+	/* there is one buffer to write to, and it is full */
+	if (w->page_dirty) {
+		w->paging = true;
+		return NULL;
+	}
+	return q->chip->ops->page(q, w, va, len, write, !write || w->elem);
+}
+
+u8 *npuemu_local_at(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 *len,
 		    bool write, struct npuemu_share **share)
 {
-	struct npuemu_local *l = local_find(q, w, va, len, write);
+	struct npuemu_local *l = local_find(q, w, va, *len, write);
+	u64 off;
 
 	if (!l)
 		return NULL;
-	if (unlikely(!npuemu_backed(l->arena, l->off + (va - l->va), len)) &&
-	    !back(q, w, l->arena, l->off + (va - l->va), len, l->off, l->len,
-		  NPUEMU_ST_LOC_ACCESS))
-		return NULL;
 	*share = l->share;
+	if (write)
+		w->page_write = l->pageable;
+	if (unlikely(l->pageable))
+		return page_at(q, w, va, len, write);
+	off = l->off + (va - l->va);
+	if (l->arena && l->arena->chunk)
+		return chunk_at(q, w, l->arena, off, len, l->off, l->len, NPUEMU_ST_LOC_ACCESS);
+	if (unlikely(!npuemu_backed(l->arena, off, *len)) &&
+	    !back(q, w, l->arena, off, *len, l->off, l->len, NPUEMU_ST_LOC_ACCESS))
+		return NULL;
 	return l->ptr + (va - l->va);
 }
 
@@ -153,7 +192,7 @@ static noinline const char *remote_slow(struct npuemu_jfs *q, struct npuemu_remo
 	if (!read_record(&peer->segs[index], &rec) || rec.token_id != token_id ||
 	    rec.device != (u32)eid[1])
 		return "no such segment at the owner (unregistered?)";
-	arena = rec.device < NPUEMU_MAX_DEVICES ? ops->arena(q->chip, peer, rec.device) : NULL;
+	arena = rec.device < NPUEMU_MAX_DEVICES ? ops->arena(q->chip, peer, &rec) : NULL;
 	if (!arena) {
 		*status = NPUEMU_ST_ACK_TIMEOUT;
 		return "the owner's memory cannot be reached";
@@ -173,7 +212,7 @@ static noinline const char *remote_slow(struct npuemu_jfs *q, struct npuemu_remo
 	r->life_val = peer->life_val;
 	r->va = rec.va;
 	r->len = rec.len;
-	r->ptr = arena->base + rec.off;
+	r->ptr = arena->chunk ? NULL : arena->base + rec.off;
 	r->arena = arena;
 	r->off = rec.off;
 	r->share = arena->shares ? &arena->shares[rec.buf] : NULL;
@@ -213,28 +252,28 @@ static inline struct npuemu_remote *remote_find(struct npuemu_jfs *q, struct npu
 	return r;
 }
 
-u8 *npuemu_remote_check(struct npuemu_jfs *q, struct npuemu_wqe *w,
-			const struct npuemu_far *t, u64 off, u64 len, u32 access)
+bool npuemu_remote_check(struct npuemu_jfs *q, struct npuemu_wqe *w,
+			 const struct npuemu_far *t, u64 off, u64 len, u32 access)
 {
-	u64 va = t->va + off;
-	struct npuemu_remote *r = remote_find(q, w, t, va, len, access);
-
-	return r ? r->ptr + (va - r->va) : NULL;
+	return remote_find(q, w, t, t->va + off, len, access);
 }
 
 u8 *npuemu_remote_at(struct npuemu_jfs *q, struct npuemu_wqe *w,
-		     const struct npuemu_far *t, u64 off, u64 len, u32 access,
+		     const struct npuemu_far *t, u64 off, u64 *len, u32 access,
 		     struct npuemu_share **share)
 {
-	u64 va = t->va + off;
-	struct npuemu_remote *r = remote_find(q, w, t, va, len, access);
+	u64 va = t->va + off, at;
+	struct npuemu_remote *r = remote_find(q, w, t, va, *len, access);
 
 	if (!r)
 		return NULL;
-	if (unlikely(!npuemu_backed(r->arena, r->off + (va - r->va), len)) &&
-	    !back(q, w, r->arena, r->off + (va - r->va), len, r->off, r->len,
-		  NPUEMU_ST_REM_ACCESS_ABORT))
-		return NULL;
 	*share = r->share;
+	at = r->off + (va - r->va);
+	if (r->arena->chunk)
+		return chunk_at(q, w, r->arena, at, len, r->off, r->len,
+				NPUEMU_ST_REM_ACCESS_ABORT);
+	if (unlikely(!npuemu_backed(r->arena, at, *len)) &&
+	    !back(q, w, r->arena, at, *len, r->off, r->len, NPUEMU_ST_REM_ACCESS_ABORT))
+		return NULL;
 	return r->ptr + (va - r->va);
 }

@@ -8,10 +8,15 @@
 /* The board still stands, and this is not a forked child. */
 int npuemu_check_whole(struct npuemu *ctx, const char *what);
 int npuemu_check_ctx(struct npuemu *ctx, const char *what);
-int npuemu_check_size(const void *p, u32 size, size_t want, const char *what);
+int npuemu_check_size(u32 size, size_t want, const char *what);
 int npuemu_check_device(struct npuemu *ctx, u32 device, const char *what);
 /* An object of a slab, not yet published; NULL with a message. */
 void *npuemu_new_obj(struct npuemu_slab *slab);
+
+/* A struct of the caller's, which says itself how large the caller thinks it is. */
+#define CHECK_STRUCT(p, fn)							\
+	((p) ? npuemu_check_size((p)->size, sizeof(*(p)), (fn)) :		\
+	 npuemu_fail(-EINVAL, "%s: NULL argument", (fn)))
 
 #define CHECK_OBJ(slab, obj, fn)						\
 	(!npuemu_slab_alive(&(slab), (obj)) ?					\

@@ -25,8 +25,7 @@ static struct fakehost *host_of(struct npuemu_chip *chip)
 	return chip->host;
 }
 
-/* Memory between two pages nobody may touch. */
-static u8 *guarded(size_t bytes)
+u8 *fh_guarded(size_t bytes)
 {
 	u8 *p = mmap(NULL, bytes + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -35,7 +34,7 @@ static u8 *guarded(size_t bytes)
 	return p + PAGE;
 }
 
-static void unguard(u8 *p, size_t bytes)
+void fh_unguard(u8 *p, size_t bytes)
 {
 	munmap(p - PAGE, bytes + 2 * PAGE);
 }
@@ -51,7 +50,7 @@ static int op_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_loc
 	if (va - from < bytes && len <= bytes - (va - from)) {
 		out->va = from;
 		out->len = bytes;
-		out->ptr = fh->mine.a.base + fh->mine_from;
+		out->ptr = fh->mine.a.chunk ? NULL : fh->mine.a.base + fh->mine_from;
 		out->off = fh->mine_from;
 		out->arena = &fh->mine.a;
 		out->share = &fh->mine.shares[0];
@@ -62,6 +61,12 @@ static int op_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_loc
 		out->len = FH_RO_BYTES;
 		out->ptr = fh->ro;
 		out->readonly = true;
+		return 0;
+	}
+	if (fh->pg.memory && va - FH_PG_VA < FH_PG_BYTES && len <= FH_PG_BYTES - (va - FH_PG_VA)) {
+		out->va = FH_PG_VA;
+		out->len = FH_PG_BYTES;
+		out->pageable = true;
 		return 0;
 	}
 	return -EFAULT;
@@ -78,12 +83,15 @@ static const struct npuemu_peer *op_peer(struct npuemu_chip *chip, const u64 *ei
 }
 
 static const struct npuemu_arena *op_arena(struct npuemu_chip *chip,
-					   const struct npuemu_peer *peer, u32 device)
+					   const struct npuemu_peer *peer,
+					   const struct npuemu_seg_rec *rec)
 {
 	struct fakehost *fh = host_of(chip);
 
 	fh->n.arena++;
-	return fh->out_of_reach || peer != &fh->peer ? NULL : peer->arena[device];
+	if (rec >= fh->segs && rec < fh->segs + FH_SEGS)
+		fh_die("the segment's record was not copied");
+	return fh->out_of_reach || peer != &fh->peer ? NULL : peer->arena[rec->device];
 }
 
 static int op_back(struct npuemu_chip *chip, const struct npuemu_arena *arena, u64 off, u64 len,
@@ -101,8 +109,12 @@ static int op_back(struct npuemu_chip *chip, const struct npuemu_arena *arena, u
 		return -ENOMEM;
 	if (fh->back_left > 0)
 		fh->back_left--;
-	for (c = off >> 21; c <= (off + len - 1) >> 21; c++)
-		arena->backed[c / 64] |= 1ull << (c % 64);
+	for (c = off >> 21; c <= (off + len - 1) >> 21; c++) {
+		if (!arena->chunk)
+			arena->backed[c / 64] |= 1ull << (c % 64);
+		else if (!arena->chunk[c])
+			arena->chunk[c] = fh_guarded(FH_CHUNK);
+	}
 	return 0;
 }
 
@@ -126,36 +138,73 @@ static bool op_alive(struct npuemu_chip *chip, u64 who)
 	return host_of(chip)->others_live;
 }
 
+/* The bytes of a SEND as pieces; those of pageable memory are copied. */
+static bool gather(struct fakehost *fh, struct npuemu_jfs *q, struct npuemu_wqe *w)
+{
+	struct npuemu_message *m = &fh->message;
+	struct npuemu_share *share;
+	u64 at = 0, done, n;
+	u32 i;
+
+	if (!fh->message_len) {
+		memset(m, 0, sizeof(*m));
+		free(fh->message_copy);
+		fh->message_copy = malloc(w->len + 1);
+		if (!fh->message_copy)
+			fh_die("no memory");
+	}
+	for (i = 0; i < w->nsge; i++) {
+		for (done = 0; done < w->sge[i].len; done += n, at += n) {
+			bool pageable = w->sge[i].va - FH_PG_VA < FH_PG_BYTES;
+			u8 *p;
+
+			n = w->sge[i].len - done;
+			if (at < fh->message_len) {	/* had that before we waited */
+				if (n > fh->message_len - at)
+					n = fh->message_len - at;
+				continue;
+			}
+			p = npuemu_local_at(q, w, w->sge[i].va + done, &n, false, &share);
+			if (!p)
+				return false;
+			if (m->pieces == NPUEMU_MAX_PIECES)
+				fh_die("a message in more pieces than there can be");
+			if (pageable)
+				p = memcpy(fh->message_copy + at, p, n);
+			m->piece[m->pieces] = p;
+			m->piece_len[m->pieces++] = (u32)n;
+			fh->message_len = at + n;
+		}
+	}
+	if (!w->sge && w->len) {
+		m->piece[0] = (u8 *)w->bb + 48;
+		m->piece_len[0] = (u32)w->len;
+		m->pieces = 1;
+	}
+	fh->message_len = w->len;
+	return true;
+}
+
 /* Straight into the receive queue; without one the sender waits for ever. */
 static enum npuemu_step op_send(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
 	struct fakehost *fh = host_of(q->chip);
-	struct npuemu_message m = { .pieces = 0 };
-	struct npuemu_share *share;
-	u32 i, answer;
+	u32 answer;
 
 	fh->n.send++;
 	if (!fh->jfr) {
 		w->token = 1;
 		return NPUEMU_STEP_WAIT;
 	}
-	if (!w->sge) {
-		m.piece[m.pieces] = (u8 *)w->bb + 48;
-		m.piece_len[m.pieces++] = (u32)w->len;
-	}
-	for (i = 0; w->sge && i < w->nsge; i++) {
-		if (!w->sge[i].len)
-			continue;
-		m.piece[m.pieces] = npuemu_local_at(q, w, w->sge[i].va, w->sge[i].len, false,
-						    &share);
-		if (!m.piece[m.pieces])
-			return NPUEMU_STEP_DONE;
-		m.piece_len[m.pieces++] = w->sge[i].len;
-	}
-	m.done.opcode = w->bb[0] >> 40 & 0xff;
-	m.done.rmt_idx = q->id;
-	m.done.imm = w->bb[5];
-	answer = npuemu_jfr_deliver(fh->jfr, fh->lender, &m);
+	if ((!fh->message_len || fh->message_len < w->len) && !gather(fh, q, w))
+		return npuemu_no_place(w);
+	fh->message.done.opcode = w->bb[0] >> 40 & 0xff;
+	fh->message.done.rmt_idx = q->id;
+	fh->message.done.imm = w->bb[5];
+	answer = npuemu_jfr_deliver(fh->jfr, fh->lender, &fh->message);
+	if (answer == NPUEMU_DELIVER_AGAIN)
+		return NPUEMU_STEP_WAIT;
+	fh->message_len = 0;
 	if (answer == FH_RNR && (q->rnr_retry == 7 || w->retries++ < q->rnr_retry))
 		return NPUEMU_STEP_WAIT;
 	if (answer)
@@ -228,6 +277,9 @@ static const struct npuemu_host_ops fake_ops = {
 	.alive = op_alive,
 	.send = op_send,
 	.send_cancel = op_send_cancel,
+	.page = fh_page,
+	.page_out = fh_page_out,
+	.page_cancel = fh_page_cancel,
 	.faults = op_faults,
 	.now = op_now,
 	.trace = op_trace,
@@ -240,7 +292,7 @@ static const struct npuemu_host_ops fake_ops = {
 
 static void arena_init(struct fh_arena *a, u32 device, u64 bytes)
 {
-	a->a.base = guarded(bytes);
+	a->a.base = fh_guarded(bytes);
 	a->a.bytes = bytes;
 	a->a.shares = a->shares;
 	a->a.nshares = FH_SHARES;
@@ -274,7 +326,7 @@ struct fakehost *fh_new_small(u64 arena_bytes)
 	fh->arena_bytes = arena_bytes;
 	arena_init(&fh->mine, 0, arena_bytes);
 	arena_init(&fh->theirs, 1, arena_bytes);
-	fh->ro = guarded(FH_RO_BYTES);
+	fh->ro = fh_guarded(FH_RO_BYTES);
 	fh->back_left = -1;
 	fh->others_live = true;
 	fh->life = 0x1001;
@@ -290,24 +342,67 @@ struct fakehost *fh_new_small(u64 arena_bytes)
 	return fh;
 }
 
+static void arena_memory_free(struct fh_arena *a)
+{
+	u64 c;
+
+	if (a->a.base)
+		fh_unguard(a->a.base, a->a.bytes);
+	for (c = 0; c < FH_MAX_CHUNKS; c++)
+		if (a->chunks[c])
+			fh_unguard(a->chunks[c], FH_CHUNK);
+}
+
+static void chunk_arena(struct fh_arena *a, bool backed)
+{
+	u64 c, n = a->a.bytes / FH_CHUNK;
+
+	if (a->a.bytes % FH_CHUNK || n > FH_MAX_CHUNKS)
+		fh_die("an arena that cannot be chunked");
+	arena_memory_free(a);
+	a->a.base = NULL;
+	a->a.backed = NULL;
+	a->a.chunk = a->chunks;
+	memset(a->chunks, 0, sizeof(a->chunks));
+	/* backwards, so that the next one in memory is not the next one in the arena */
+	for (c = n; backed && c--;)
+		a->chunks[c] = fh_guarded(FH_CHUNK);
+}
+
+void fh_chunked(struct fakehost *fh, bool backed)
+{
+	chunk_arena(&fh->mine, backed);
+	chunk_arena(&fh->theirs, backed);
+	fh->chip.epoch++;
+}
+
 void fh_free(struct fakehost *fh)
 {
-	unguard(fh->mine.a.base, fh->arena_bytes);
-	unguard(fh->theirs.a.base, fh->arena_bytes);
-	unguard(fh->ro, FH_RO_BYTES);
+	arena_memory_free(&fh->mine);
+	arena_memory_free(&fh->theirs);
+	fh_unguard(fh->ro, FH_RO_BYTES);
+	fh_pageable_free(fh);
+	free(fh->message_copy);
 	free(fh->mine.shadow);
 	free(fh->theirs.shadow);
 	free(fh);
 }
 
+u8 *fh_at(const struct fh_arena *a, u64 off)
+{
+	if (!a->a.chunk)
+		return a->a.base + off;
+	return a->chunks[off / FH_CHUNK] ? a->chunks[off / FH_CHUNK] + off % FH_CHUNK : NULL;
+}
+
 u8 *fh_mine(struct fakehost *fh, u64 off)
 {
-	return fh->mine.a.base + off;
+	return fh_at(&fh->mine, off);
 }
 
 u8 *fh_theirs(struct fakehost *fh, u64 off)
 {
-	return fh->theirs.a.base + off;
+	return fh_at(&fh->theirs, off);
 }
 
 void fh_eid(struct fakehost *fh, u32 eid[4])
@@ -374,15 +469,29 @@ u64 fh_random(u64 *state)
 	return *state * 0x2545f4914f6cdd1dull;
 }
 
+static u64 min64(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+/* In stretches that lie in one piece, chunked or not. */
 static void noise(struct fh_arena *a, u64 bytes, u64 *seed)
 {
-	u64 i, v;
+	u64 at, n, i, v;
 
-	for (i = 0; i < bytes; i += 8) {
-		v = fh_random(seed);
-		memcpy(a->a.base + i, &v, 8);
+	for (at = 0; at < bytes; at += n) {
+		u8 *p = fh_at(a, at);
+
+		n = min64(bytes - at, FH_CHUNK);
+		for (i = 0; p && i < n; i += 8) {
+			v = fh_random(seed);
+			memcpy(p + i, &v, 8);
+		}
+		if (p)
+			memcpy(a->shadow + at, p, n);
+		else
+			memset(a->shadow + at, 0, n);
 	}
-	memcpy(a->shadow, a->a.base, bytes);
 }
 
 void fh_watch(struct fakehost *fh, u64 watch, u64 seed)
@@ -395,11 +504,20 @@ void fh_watch(struct fakehost *fh, u64 watch, u64 seed)
 
 u64 fh_differs(const struct fh_arena *a, u64 watch)
 {
-	u64 i;
+	static const u8 zeros[FH_CHUNK];
+	u64 at, n, i;
 
-	if (!memcmp(a->a.base, a->shadow, watch))
-		return ~0ull;
-	for (i = 0; a->a.base[i] == a->shadow[i]; i++)
-		;
-	return i;
+	for (at = 0; at < watch; at += n) {
+		const u8 *p = fh_at(a, at);
+
+		n = min64(watch - at, FH_CHUNK);
+		if (!p)
+			p = zeros;
+		if (!memcmp(p, a->shadow + at, n))
+			continue;
+		for (i = 0; p[i] == a->shadow[at + i]; i++)
+			;
+		return at + i;
+	}
+	return ~0ull;
 }

@@ -70,12 +70,37 @@ enum {
 #define FH_TOKEN_ID	0x5001u		/* the peer's first segment, all of its arena */
 #define FH_TOKEN_VALUE	0xabcd1234u
 #define FH_MESSAGE	256
+#define FH_CHUNK	(2ull << 20)
+#define FH_MAX_CHUNKS	20u
+#define FH_PG_VA	0x400000000000ull	/* of pageable memory */
+#define FH_PG_BYTES	(1ull << 20)
+#define FH_BOUNCE	65536u
 
 struct fh_arena {
 	struct npuemu_arena a;
 	struct npuemu_share shares[FH_SHARES];
 	u64 backed;		/* a bit for each 2 MiB */
+	u8 *chunks[FH_MAX_CHUNKS];	/* fh_chunked(): each somewhere else */
 	u8 *shadow;		/* what the first @watch bytes should be */
+};
+
+/* Pageable memory: the engine sees it through two small buffers only. */
+struct fh_bounce {
+	u8 *p;
+	u64 va, len;		/* what it stands for; len 0: nothing */
+	u32 wqe;		/* for whom */
+	bool asked;		/* but not there yet */
+};
+
+struct fh_pager {
+	u8 *memory;		/* FH_PG_BYTES */
+	u8 *shadow;
+	struct fh_bounce bounce[2];	/* reading, writing */
+	u64 room;		/* bytes of a bounce buffer */
+	u64 gone_from;		/* memory from this offset on has been unmapped */
+	u64 out_gone_from;	/* likewise, but only writing out finds it */
+	bool out_asked;
+	u32 in, out, cancel, waits;	/* calls; answers that made a WQE wait */
 };
 
 struct fakehost {
@@ -87,6 +112,7 @@ struct fakehost {
 	u64 arena_bytes;
 	u64 mine_from;		/* what of our arena is a buffer: from here to its end */
 	u8 *ro;
+	struct fh_pager pg;
 	struct npuemu_peer peer;
 	struct npuemu_seg_rec segs[FH_SEGS];
 	u64 life;
@@ -99,6 +125,9 @@ struct fakehost {
 	u32 fault_gen;
 	struct npuemu_jfr *jfr;	/* where SENDs go; NULL: nobody is there */
 	struct npuemu_jfs *lender;	/* whose caches the receiver uses */
+	struct npuemu_message message;	/* being delivered, if @message_len */
+	u8 *message_copy;
+	u64 message_len;
 	char said[FH_MESSAGE];	/* the last explanation */
 	struct {
 		u32 local, peer, arena, back, wake, wake_cq, alive, send, cancel;
@@ -130,10 +159,27 @@ void fh_segment_rotate(struct fakehost *fh, u32 index, u32 value);
 
 /* From now on chunks are backed when asked for only. */
 void fh_lazy(struct fakehost *fh);
+/* Both arenas anew, chunked: each chunk lies between pages nobody may touch.
+ * @backed: all of them are there; else they come, zeroed, when asked for.
+ */
+void fh_chunked(struct fakehost *fh, bool backed);
+/* There is pageable memory at FH_PG_VA, with noise in it. */
+void fh_pageable(struct fakehost *fh, u64 seed);
+void fh_pageable_free(struct fakehost *fh);
+u8 *fh_page(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 *len, bool write, bool fill);
+enum npuemu_step fh_page_out(struct npuemu_jfs *q, struct npuemu_wqe *w);
+void fh_page_cancel(struct npuemu_jfs *q);
+/* Memory between two pages nobody may touch. */
+u8 *fh_guarded(size_t bytes);
+void fh_unguard(u8 *p, size_t bytes);
+/* Where byte @off is; NULL: not backed. */
+u8 *fh_at(const struct fh_arena *a, u64 off);
 /* Faults changed: queues load them before their next turn. */
 void fh_faults(struct fakehost *fh, u32 n);
 
-/* Fill the first @watch bytes of both arenas with noise and remember them. */
+/* Fill the first @watch bytes of both arenas with noise (chunks that are not
+ * backed: remember zeros) and remember them.
+ */
 void fh_watch(struct fakehost *fh, u64 watch, u64 seed);
 /* Offset of the first byte that is not as remembered; ~0: none. */
 u64 fh_differs(const struct fh_arena *a, u64 watch);
@@ -220,7 +266,9 @@ void fh_post_stale(struct fh_queue *f, const struct fh_wqe *w);
 void fh_bell(struct fh_queue *f);
 /* One turn, owned and released as a host does it: is there more at once? */
 bool fh_turn(struct fh_queue *f);
-/* Ring, and turn until nothing is left to do at once.  The number of turns. */
+/* Ring, and turn until nothing is left to do at once, and no page is on its way.
+ * The number of turns.
+ */
 u32 fh_run(struct fh_queue *f);
 /* Post, run, and take the completion; its code, or ~0 if there was none. */
 u32 fh_do(struct fh_queue *f, const struct fh_wqe *w, struct fh_cqe *c);

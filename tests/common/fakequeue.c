@@ -185,12 +185,14 @@ bool fh_turn(struct fh_queue *f)
 
 u32 fh_run(struct fh_queue *f)
 {
-	u32 n = 1;
+	u32 waits, n = 0;
 
 	fh_bell(f);
-	while (fh_turn(f))
+	do {
+		waits = f->fh->pg.waits;
 		if (n++ > 1000000)
 			fh_die("turns without end");
+	} while (fh_turn(f) || (f->waiting && f->fh->pg.waits != waits));
 	return n;
 }
 

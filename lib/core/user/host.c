@@ -43,10 +43,18 @@ static void trace(struct npuemu_jfs *q, u32 event, u32 index, u64 arg)
 	npuemu_trace_add(q->id, event, index, arg);
 }
 
+/* All of a device's memory is one arena here. */
+static const struct npuemu_arena *seg_arena(struct npuemu_chip *chip,
+					    const struct npuemu_peer *peer,
+					    const struct npuemu_seg_rec *rec)
+{
+	return peer_arena(chip, peer, rec->device);
+}
+
 const struct npuemu_host_ops npuemu_user_ops = {
 	.local = place_local,
 	.peer = peer_find,
-	.arena = peer_arena,
+	.arena = seg_arena,
 	.back = arena_back,
 	.wake = bell_wake_share,
 	.wake_cq = bell_wake_cq,
@@ -111,29 +119,12 @@ static void once(void)
 		pthread_atfork(NULL, NULL, after_fork);
 }
 
-static s64 env_number(const char *name, s64 otherwise)
-{
-	const char *v = npuemu_getenv(name);
-	char *end;
-	long long n;
-
-	if (!v)
-		return otherwise;
-	n = strtoll(v, &end, 0);
-	if (*end || n < 0) {
-		npuemu_log(NPUEMU_LOG_WARN, "%s=%s is not a number: %lld is used", name, v,
-			   (long long)otherwise);
-		return otherwise;
-	}
-	return n;
-}
-
 static void settings(struct user *u)
 {
-	u->chip.chaos_seed = (u64)env_number("NPUEMU_CHAOS", 0);
-	u->async = env_number("NPUEMU_ASYNC", 0) || u->chip.chaos_seed;
-	u->poll_ns = env_number("NPUEMU_POLL_US", 50) * 1000;
-	u->hang_report_ns = env_number("NPUEMU_HANG_REPORT", 10) * 1000000000;
+	u->chip.chaos_seed = (u64)npuemu_env_number("NPUEMU_CHAOS", 0);
+	u->async = npuemu_env_number("NPUEMU_ASYNC", 0) || u->chip.chaos_seed;
+	u->poll_ns = npuemu_env_number("NPUEMU_POLL_US", 50) * 1000;
+	u->hang_report_ns = npuemu_env_number("NPUEMU_HANG_REPORT", 10) * 1000000000;
 }
 
 static void teardown(struct user *u)

@@ -75,15 +75,18 @@ static const char *describe(struct user *u, struct npuemu_jfs *q, struct npuemu_
 		u32 at = 0;
 
 		for (i = 0; i < w->nsge; i++) {
-			u8 *p;
+			u64 done, n;
 
-			if (!w->sge[i].len)
-				continue;
-			p = npuemu_local_at(q, w, w->sge[i].va, w->sge[i].len, false, &share);
-			if (!p)
-				return "local address is not good";
-			memcpy(e->data + at, p, w->sge[i].len);
-			at += w->sge[i].len;
+			for (done = 0; done < w->sge[i].len; done += n) {
+				u8 *p;
+
+				n = w->sge[i].len - done;
+				p = npuemu_local_at(q, w, w->sge[i].va + done, &n, false, &share);
+				if (!p)
+					return "local address is not good";
+				memcpy(e->data + at, p, n);
+				at += (u32)n;
+			}
 		}
 		return NULL;
 	}
@@ -319,7 +322,7 @@ static bool gather(struct user *u, u32 from, const struct inbox_entry *e,
 		if (!a || !len || len > a->bytes || off > a->bytes - len ||
 		    arena_back(&u->chip, a, off, len, off, off + len))
 			return false;
-		m->piece[i] = a->base + off;
+		m->piece[i] = npuemu_arena_at(a, off);
 		m->piece_len[i] = (u32)len;
 	}
 	return true;
