@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Contexts: one process's share of the board, and the grace period after which
+ * nobody uses what was taken from one.
+ *
+ * A context lives in a slot, whose number and generation are part of its
+ * endpoint ids.  Peers find it by slot inside an npuemu_turns section and
+ * compare its life word; so when the last file lets go, the word becomes 0,
+ * caches are made void, and after a grace period everything can be freed.
+ */
+#include <linux/file.h>
+#include <linux/sched/mm.h>
+#include "npuemu.h"
+
+DEFINE_SRCU(npuemu_turns);
+
+static struct npuemu_ctx *ctxs[NPUEMU_MAX_SLOTS];	/* changed under ctxs_lock */
+static u32 gens[NPUEMU_MAX_SLOTS];
+static u32 next_slot;
+static DEFINE_MUTEX(ctxs_lock);
+
+/* ---- The grace period -------------------------------------------------------------- */
+
+void npuemu_epochs_bump(void)
+{
+	int idx = srcu_read_lock(&npuemu_turns);
+	struct npuemu_ctx *ctx;
+	u32 i;
+
+	for (i = 0; i < NPUEMU_MAX_SLOTS; i++) {
+		ctx = npuemu_ctx_slot(i);
+		if (ctx)
+			npuemu_fetch_add(&ctx->chip.epoch, 1);
+	}
+	srcu_read_unlock(&npuemu_turns, idx);
+}
+
+/*
+ * A turn begins with a look at the epoch and ends within 64 KiB; whoever began
+ * before the epoch moved is waited for.
+ */
+void npuemu_grace(void)
+{
+	npuemu_epochs_bump();
+	synchronize_srcu_expedited(&npuemu_turns);
+}
+
+/* ---- Slots ------------------------------------------------------------------------------ */
+
+struct npuemu_ctx *npuemu_ctx_slot(u32 slot)
+{
+	/* pairs with the release in slot_take(): the context is complete */
+	return slot < NPUEMU_MAX_SLOTS ? smp_load_acquire(&ctxs[slot]) : NULL;
+}
+
+struct npuemu_ctx *npuemu_ctx_get(u32 slot)
+{
+	struct npuemu_ctx *ctx;
+	int idx = srcu_read_lock(&npuemu_turns);
+
+	ctx = npuemu_ctx_slot(slot);
+	if (ctx && !kref_get_unless_zero(&ctx->ref))
+		ctx = NULL;
+	srcu_read_unlock(&npuemu_turns, idx);
+	return ctx;
+}
+
+static int slot_take(struct npuemu_ctx *ctx)
+{
+	u32 n, i;
+
+	mutex_lock(&ctxs_lock);
+	for (n = 0; n < NPUEMU_MAX_SLOTS; n++) {
+		i = (next_slot + n) % NPUEMU_MAX_SLOTS;
+		if (ctxs[i])
+			continue;
+		next_slot = (i + 1) % NPUEMU_MAX_SLOTS;
+		ctx->slot = i;
+		gens[i]++;
+		ctx->gen = gens[i] & 0xffff;
+		ctx->life = NPUEMU_LIFE(gens[i]);
+		ctx->chip.slot = i;
+		ctx->chip.me = (u64)gens[i] << 32 | (i + 1);
+		ctx->peer.life = &ctx->life;
+		ctx->peer.life_val = ctx->life;
+		smp_store_release(&ctxs[i], ctx); /* only now: it is complete */
+		mutex_unlock(&ctxs_lock);
+		return 0;
+	}
+	mutex_unlock(&ctxs_lock);
+	return -ENOSPC;
+}
+
+void npuemu_eid(const struct npuemu_ctx *ctx, u32 device, u32 *eid)
+{
+	eid[0] = NPUEMU_EID_MAGIC;
+	eid[1] = npuemu_board_id;
+	eid[2] = device;
+	eid[3] = NPUEMU_EID3(ctx->slot, ctx->gen, device);
+}
+
+/* ---- Making one ---------------------------------------------------------------------------- */
+
+static void ctx_free(struct kref *ref)
+{
+	struct npuemu_ctx *ctx = container_of(ref, struct npuemu_ctx, ref);
+
+	mtree_destroy(&ctx->maps);
+	mtree_destroy(&ctx->places);
+	xa_destroy(&ctx->bos);
+	xa_destroy(&ctx->cqs);
+	xa_destroy(&ctx->rqs);
+	xa_destroy(&ctx->queues);
+	kvfree(ctx->queue_gen);
+	mmdrop(ctx->mm);
+	mutex_destroy(&ctx->lock);
+	kvfree(ctx);
+	npuemu_leak(NPUEMU_LEAK_CTX, -1);
+}
+
+void npuemu_ctx_put(struct npuemu_ctx *ctx)
+{
+	kref_put(&ctx->ref, ctx_free);
+}
+
+static void ctx_tables(struct npuemu_ctx *ctx)
+{
+	mutex_init(&ctx->lock);
+	mt_init(&ctx->maps);
+	mt_init_flags(&ctx->places, MT_FLAGS_USE_RCU);
+	xa_init_flags(&ctx->bos, XA_FLAGS_ALLOC1);
+	xa_init_flags(&ctx->cqs, XA_FLAGS_ALLOC1);
+	xa_init_flags(&ctx->rqs, XA_FLAGS_ALLOC1);
+	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC1);
+	init_waitqueue_head(&ctx->bell);
+	spin_lock_init(&ctx->sleepers_lock);
+	INIT_LIST_HEAD(&ctx->sleepers);
+}
+
+static void ctx_chip(struct npuemu_ctx *ctx)
+{
+	struct npuemu_chip *c = &ctx->chip;
+
+	c->ops = &npuemu_ops;
+	c->host = ctx;
+	c->machine = &npuemu_machine;
+	c->links = npuemu_links;
+	c->fault_gen = &npuemu_fault_gen;
+	c->epoch = 1;
+	c->board_id = npuemu_board_id;
+	c->chaos_seed = npuemu_chaos_seed();
+}
+
+struct npuemu_ctx *npuemu_ctx_new(struct npuemu_dev *home)
+{
+	struct npuemu_ctx *ctx;
+	int err = -ENOMEM;
+
+	if (!current->mm)
+		return ERR_PTR(-EINVAL);
+	ctx = kvzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+	if (!ctx)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&ctx->ref);
+	npuemu_leak(NPUEMU_LEAK_CTX, 1);
+	ctx->files = 1;
+	ctx->home = home;
+	ctx->home_resets = READ_ONCE(home->resets);
+	ctx->mm = current->mm;
+	mmgrab(ctx->mm);
+	ctx->pid = task_tgid_nr(current);
+	ctx->uid = current_fsuid();
+	get_task_comm(ctx->comm, current->group_leader);
+	ctx_tables(ctx);
+	ctx_chip(ctx);
+	ctx->window = npuemu_dev_range(home, NPUEMU_WINDOW_BYTES);
+	ctx->queue_gen = kvzalloc(NPUEMU_CTX_QUEUES, GFP_KERNEL_ACCOUNT);
+	if (!ctx->queue_gen)
+		goto no_memory;
+	npuemu_inbox_init(ctx);
+	err = npuemu_rings_init(ctx);
+	if (err)
+		goto no_memory;
+	err = slot_take(ctx);
+	if (err)
+		goto no_slot;
+	npuemu_trace_ctx(ctx);
+	/* reset in between: it may not have seen us */
+	if (READ_ONCE(home->resets) != ctx->home_resets)
+		npuemu_ctx_break(ctx);
+	return ctx;
+
+no_slot:
+	npuemu_rings_exit(ctx);
+no_memory:
+	npuemu_ctx_put(ctx);
+	return ERR_PTR(err);
+}
+
+/* ---- Files come and go ------------------------------------------------------------------------- */
+
+bool npuemu_ctx_hold(struct npuemu_ctx *ctx)
+{
+	bool ok;
+
+	mutex_lock(&ctxs_lock);
+	ok = ctx->files > 0;
+	if (ok)
+		ctx->files++;
+	mutex_unlock(&ctxs_lock);
+	return ok;
+}
+
+/*
+ * The order matters: queues stop, the life word ends, nobody is inside any
+ * more, and then what they worked on goes.
+ */
+static void ctx_close(struct npuemu_ctx *ctx)
+{
+	WRITE_ONCE(ctx->closing, true);
+	WRITE_ONCE(ctx->life, 0);
+	npuemu_queues_drop(ctx);
+	npuemu_grace();
+	npuemu_pager_stop(ctx);
+	mutex_lock(&ctx->lock);
+	npuemu_places_remove(ctx, ~0u);
+	npuemu_segs_drop(ctx);
+	mutex_unlock(&ctx->lock);
+	npuemu_handles_drop(ctx);
+	npuemu_rings_exit(ctx);
+	mutex_lock(&ctxs_lock);
+	smp_store_release(&ctxs[ctx->slot], NULL);
+	mutex_unlock(&ctxs_lock);
+	/* somebody may be just about to take a reference */
+	synchronize_srcu_expedited(&npuemu_turns);
+	npuemu_ctx_put(ctx);
+}
+
+void npuemu_ctx_release(struct npuemu_ctx *ctx)
+{
+	bool last;
+
+	mutex_lock(&ctxs_lock);
+	last = --ctx->files == 0;
+	mutex_unlock(&ctxs_lock);
+	if (last)
+		ctx_close(ctx);
+}
+
+bool npuemu_ctx_empty(struct npuemu_ctx *ctx)
+{
+	bool empty;
+
+	mutex_lock(&ctx->lock);
+	empty = xa_empty(&ctx->bos) && xa_empty(&ctx->cqs) && xa_empty(&ctx->rqs) &&
+		xa_empty(&ctx->queues) && mtree_empty(&ctx->places);
+	mutex_unlock(&ctx->lock);
+	return empty;
+}
+
+int npuemu_join(struct npuemu_file *f, struct npuemu_ioc_join *a)
+{
+	struct npuemu_file *other;
+	struct file *file;
+	int err = 0;
+
+	file = fget(a->fd);
+	if (!file)
+		return -EBADF;
+	other = npuemu_file_of(file);
+	if (!other || !other->dev) {
+		err = -EBADF;
+		goto out;
+	}
+	mutex_lock(&f->lock);
+	if (other == f || f->left)
+		err = -EBUSY;
+	else if (READ_ONCE(other->ctx)->mm != current->mm)
+		err = -EXDEV;
+	else if (!npuemu_ctx_empty(f->ctx))
+		err = -EBUSY;
+	else if (!npuemu_ctx_hold(other->ctx))
+		err = -EBADF;
+	if (!err) {
+		f->left = f->ctx;
+		WRITE_ONCE(f->ctx, other->ctx);
+	}
+	mutex_unlock(&f->lock);
+out:
+	fput(file);
+	return err;
+}
+
+/* ---- Losing the home device ------------------------------------------------------------------------ */
+
+int npuemu_ctx_check(struct npuemu_ctx *ctx)
+{
+	return READ_ONCE(ctx->broken) ? -ENODEV : 0;
+}
+
+void npuemu_ctx_break(struct npuemu_ctx *ctx)
+{
+	WRITE_ONCE(ctx->broken, true);
+	WRITE_ONCE(*npuemu_record(ctx, 0, NPUEMU_REC_BROKEN), 1);
+	npuemu_queues_kill(ctx, NULL);
+	wake_up_all(&ctx->bell);
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Looking around: the board, its devices, links, processes and queues; and the
+ * table of injected faults, which every engine reads when its generation moves.
+ */
+#include <linux/nospec.h>
+#include <linux/uaccess.h>
+#include "npuemu.h"
+
+/* ---- The board and its devices ------------------------------------------------------ */
+
+int npuemu_ioc_query(struct npuemu_file *f, struct npuemu_ioc_query *a)
+{
+	const struct npuemu_machine *m = &npuemu_machine;
+	struct npuemu_ctx *ctx = f->ctx;
+
+	memset(a, 0, sizeof(*a));
+	a->version = NPUEMU_UAPI_VERSION;
+	a->caps = NPUEMU_CAP_PAGEABLE | NPUEMU_CAP_DMABUF | NPUEMU_CAP_EVENTFD;
+	a->device = f->dev ? f->dev->index : ~0u;
+	a->devices = m->devices;
+	a->servers = m->servers;
+	a->generation = m->generation;
+	a->has_udma = m->engine[NPUEMU_ENGINE_UDMA].present;
+	a->slot = ctx ? ctx->slot : ~0u;
+	a->board_id = npuemu_board_id;
+	a->poll_us = READ_ONCE(npuemu_poll_us);
+	a->hbm_bytes = m->hbm_bytes;
+	a->budget_bytes = npuemu_budget;
+	a->backed_bytes = atomic64_read(&npuemu_backed_bytes);
+	if (ctx) {
+		a->ring_offset = ctx->window;
+		a->ring_bytes = NPUEMU_RING_WINDOW;
+		a->db_offset = a->ring_offset + NPUEMU_RING_WINDOW;
+		a->db_bytes = NPUEMU_DB_WINDOW;
+		a->rec_offset = a->db_offset + NPUEMU_DB_WINDOW;
+		a->rec_bytes = NPUEMU_REC_WINDOW;
+	}
+	strscpy(a->machine, m->name, sizeof(a->machine));
+	strscpy(a->soc, m->soc, sizeof(a->soc));
+	return 0;
+}
+
+/* Queues of a context on a device (NULL: on any), and their counters. */
+static u32 queues_count(struct npuemu_ctx *ctx, struct npuemu_dev *dev,
+			struct npuemu_ioc_counters *cnt)
+{
+	int idx = srcu_read_lock(&npuemu_turns);
+	struct npuemu_queue *q;
+	unsigned long i;
+	u32 n = 0;
+
+	xa_for_each(&ctx->queues, i, q) {
+		if (dev && q->dev != dev)
+			continue;
+		n++;
+		if (cnt)
+			npuemu_counters_add(&q->cnt, cnt);
+	}
+	srcu_read_unlock(&npuemu_turns, idx);
+	return n;
+}
+
+struct usage {
+	u32 buffers;
+	u32 imports;
+	u64 used;
+	u64 backed;
+};
+
+static u64 bo_backed(const struct npuemu_bo *bo)
+{
+	u64 i, n = 0;
+
+	if (!bo->arena.chunk)
+		return 0;
+	for (i = 0; i << NPUEMU_CHUNK_SHIFT < bo->room; i++)
+		if (READ_ONCE(bo->arena.chunk[i]))
+			n += min(bo->room - (i << NPUEMU_CHUNK_SHIFT), NPUEMU_CHUNK_BYTES);
+	return n;
+}
+
+static void bos_count(struct npuemu_ctx *ctx, struct npuemu_dev *dev, struct usage *u)
+{
+	struct npuemu_bo_handle *h;
+	unsigned long i;
+
+	mutex_lock(&ctx->lock);
+	xa_for_each(&ctx->bos, i, h) {
+		if (dev && h->bo->dev != dev)
+			continue;
+		if (h->imported) {
+			u->imports++;
+			continue;
+		}
+		u->buffers++;
+		u->used += h->bo->room;
+		u->backed += bo_backed(h->bo);
+	}
+	mutex_unlock(&ctx->lock);
+}
+
+int npuemu_ioc_device(struct npuemu_file *f, struct npuemu_ioc_device *a)
+{
+	struct npuemu_dev *dev;
+	struct npuemu_ctx *ctx;
+	u32 i, n;
+
+	if (a->device >= npuemu_machine.devices)
+		return -EINVAL;
+	dev = &npuemu_devs[array_index_nospec(a->device, npuemu_machine.devices)];
+	memset(a, 0, sizeof(*a));
+	a->device = dev->index;
+	a->server = dev->index / npuemu_machine.devices_per_server;
+	a->hbm_bytes = npuemu_machine.hbm_bytes;
+	a->hbm_used = atomic64_read(&dev->hbm_used);
+	a->hbm_backed = atomic64_read(&dev->hbm_backed);
+	for (i = 0; i < ARRAY_SIZE(dev->worker); i++) {
+		a->engine_turns += READ_ONCE(dev->worker[i].turns);
+		a->engine_parks += READ_ONCE(dev->worker[i].parks);
+		a->engine_sleeps += READ_ONCE(dev->worker[i].sleeps);
+		a->db_faults += READ_ONCE(dev->worker[i].db_faults);
+	}
+	a->db_missed = atomic64_read(&npuemu_db_missed);
+	a->dead = READ_ONCE(dev->dead);
+	for (i = 0; i < NPUEMU_MAX_SLOTS; i++) {
+		struct usage u = { 0 };
+
+		ctx = npuemu_ctx_get(i);
+		if (!ctx)
+			continue;
+		n = queues_count(ctx, dev, NULL);
+		bos_count(ctx, dev, &u);
+		a->queues += n;
+		a->processes += n || u.buffers || u.imports;
+		npuemu_ctx_put(ctx);
+	}
+	return 0;
+}
+
+int npuemu_ioc_link(struct npuemu_file *f, struct npuemu_ioc_link *a)
+{
+	const struct npuemu_machine *m = &npuemu_machine;
+	const struct npuemu_link_class *l;
+	struct npuemu_link_counters *c;
+	struct npuemu_queue *q;
+	struct npuemu_ctx *ctx;
+	unsigned long i;
+	u32 slot;
+	int idx;
+
+	if (a->from >= m->devices || a->to >= m->devices)
+		return -EINVAL;
+	a->from = array_index_nospec(a->from, m->devices);
+	a->to = array_index_nospec(a->to, m->devices);
+	l = npuemu_machine_link(m, a->from, a->to);
+	c = &npuemu_links[a->from * NPUEMU_MAX_DEVICES + a->to];
+	a->latency_ns = l->latency_ns;
+	a->mbytes_per_s = l->pair_mbytes_per_s;
+	a->wqes = READ_ONCE(c->wqes);
+	a->bytes = READ_ONCE(c->bytes);
+	memset(a->name, 0, sizeof(a->name));
+	strscpy(a->name, l->name, sizeof(a->name));
+	/* and what queues have not added yet */
+	for (slot = 0; slot < NPUEMU_MAX_SLOTS; slot++) {
+		idx = srcu_read_lock(&npuemu_turns);
+		ctx = npuemu_ctx_slot(slot);
+		if (ctx)
+			xa_for_each(&ctx->queues, i, q)
+				if (q->jfs.device == a->from &&
+				    READ_ONCE(q->cnt.link_to) == a->to) {
+					a->wqes += READ_ONCE(q->cnt.link_wqes);
+					a->bytes += READ_ONCE(q->cnt.link_bytes);
+				}
+		srcu_read_unlock(&npuemu_turns, idx);
+	}
+	return 0;
+}
+
+/* ---- Lists ---------------------------------------------------------------------------------- */
+
+static void process_fill(struct npuemu_ctx *ctx, struct npuemu_ioc_process *p)
+{
+	struct usage u = { 0 };
+
+	memset(p, 0, sizeof(*p));
+	p->slot = ctx->slot;
+	p->pid = ctx->pid;
+	p->queues = queues_count(ctx, NULL, &p->cnt);
+	bos_count(ctx, NULL, &u);
+	p->segments = npuemu_segs_count(ctx);
+	p->buffers = u.buffers;
+	p->imports = u.imports;
+	p->hbm_used = u.used;
+	p->hbm_backed = u.backed;
+	strscpy(p->comm, ctx->comm, sizeof(p->comm));
+	npuemu_describe_sleeper(ctx, p->waits, sizeof(p->waits));
+}
+
+/* Contexts that joined nobody and made nothing are not counted: observers of sorts. */
+int npuemu_ioc_processes(struct npuemu_file *f, struct npuemu_ioc_list *a)
+{
+	struct npuemu_ioc_process __user *to = u64_to_user_ptr(a->list);
+	struct npuemu_ioc_process *p;
+	struct npuemu_ctx *ctx;
+	u32 i, n = 0;
+	int err = 0;
+
+	if (a->pad || a->slot)
+		return -EINVAL;
+	p = kmalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	if (!p)
+		return -ENOMEM;
+	for (i = 0; i < NPUEMU_MAX_SLOTS && !err; i++) {
+		ctx = npuemu_ctx_get(i);
+		if (!ctx)
+			continue;
+		if (READ_ONCE(ctx->life)) {
+			if (n < a->nr) {
+				process_fill(ctx, p);
+				if (copy_to_user(&to[n], p, sizeof(*p)))
+					err = -EFAULT;
+			}
+			n++;
+		}
+		npuemu_ctx_put(ctx);
+	}
+	kfree(p);
+	a->total = n;
+	return err;
+}
+
+/* The next queue at or after @at. */
+static bool queue_next(struct npuemu_ctx *ctx, unsigned long *at, struct npuemu_ioc_queue_query *out)
+{
+	int idx = srcu_read_lock(&npuemu_turns);
+	struct npuemu_queue *q = xa_find(&ctx->queues, at, ULONG_MAX, XA_PRESENT);
+
+	if (q)
+		npuemu_queue_stat(q, out);
+	srcu_read_unlock(&npuemu_turns, idx);
+	return q;
+}
+
+int npuemu_ioc_queues(struct npuemu_file *f, struct npuemu_ioc_list *a)
+{
+	struct npuemu_ioc_queue_query __user *to = u64_to_user_ptr(a->list);
+	struct npuemu_ioc_queue_query *p;
+	struct npuemu_ctx *ctx;
+	unsigned long at;
+	u32 n = 0;
+	int err = 0;
+
+	if (a->pad)
+		return -EINVAL;
+	ctx = npuemu_ctx_get(a->slot);
+	if (!ctx)
+		return -ESRCH;
+	p = kmalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	if (!p)
+		err = -ENOMEM;
+	for (at = 0; !err && queue_next(ctx, &at, p); at++, n++)
+		if (n < a->nr && copy_to_user(&to[n], p, sizeof(*p)))
+			err = -EFAULT;
+	kfree(p);
+	npuemu_ctx_put(ctx);
+	a->total = n;
+	return err;
+}
+
+/* ---- Injected faults ------------------------------------------------------------------------------ */
+
+u32 npuemu_fault_gen;
+static struct npuemu_fault_rec faults[NPUEMU_MAX_FAULTS];
+static u32 nfaults;
+static u32 serial;
+static DEFINE_MUTEX(faults_lock);
+
+/* Queues load the table anew; who sees the generation sees the table, under the lock. */
+static void faults_changed(void)
+{
+	smp_store_release(&npuemu_fault_gen, npuemu_fault_gen + 1); /* after the table */
+}
+
+int npuemu_ioc_fault_inject(struct npuemu_file *f, struct npuemu_ioc_fault *a)
+{
+	struct npuemu_fault_rec r = {
+		.kind = a->kind, .slot = a->slot, .queue = a->queue, .device = a->device,
+		.peer_slot = a->peer_slot, .status = a->status, .delay_us = a->delay_us,
+		.rate_ppm = a->rate_ppm, .count = a->count, .seed = a->seed,
+	};
+	int err = -ENOSPC;
+
+	if (a->pad || a->kind >= NPUEMU_FK_KINDS || a->rate_ppm > 1000000 ||
+	    a->delay_us > 60000000 || a->status > 0xffff)
+		return -EINVAL;
+	mutex_lock(&faults_lock);
+	if (nfaults < NPUEMU_MAX_FAULTS) {
+		r.serial = ++serial;
+		faults[nfaults++] = r;
+		faults_changed();
+		err = 0;
+	}
+	mutex_unlock(&faults_lock);
+	return err;
+}
+
+int npuemu_ioc_fault_clear(struct npuemu_file *f, void *a)
+{
+	mutex_lock(&faults_lock);
+	nfaults = 0;
+	faults_changed();
+	mutex_unlock(&faults_lock);
+	return 0;
+}
+
+/* In a turn: a consistent copy. */
+u32 npuemu_op_faults(struct npuemu_chip *chip, struct npuemu_fault_rec *out)
+{
+	u32 n;
+
+	mutex_lock(&faults_lock);
+	n = nfaults;
+	memcpy(out, faults, n * sizeof(*out));
+	mutex_unlock(&faults_lock);
+	return n;
+}
