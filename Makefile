@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: MIT
-# Builds the user-space side of npuemu: the library, the tools and the tests.
+# Builds npuemu: the library, the tools, the tests and the kernel module.
 #
 #   make                all: the library and the tools, into build/
 #   make demo           install what is missing, build, replay a trace
+#   make modules        npuemu.ko, into build/modules/RELEASE/: for the headers
+#                       KDIR=dir, else for KERNEL=name (see npuemu-vm --list),
+#                       else for the running kernel, else for KERNEL=6.12
+#   make vm-demo        the demo inside a VM, on the module
 #   make check          install what is missing, build, run every test
 #   make check-all      the same with full products of cases (long)
 #   make bench          measure against memcpy, a bare ring, UCX and liburing
 #   make fuzz           libFuzzer, FUZZ_SECONDS for each target
+#   make debug-kernel   two kernels full of checks (FLAVOUR=kasan|kcsan: one), once
+#   make check-debug    the tests of the module, and fuzzers, on both (long)
 #   make lint           style and static checks
 #   make install        into $(DESTDIR)$(PREFIX)
 #   make clean
@@ -27,6 +33,10 @@ BINDIR   ?= $(PREFIX)/bin
 LIBDIR   ?= $(PREFIX)/lib
 INCDIR   ?= $(PREFIX)/include
 SHAREDIR ?= $(PREFIX)/share
+UDEVDIR  ?= $(PREFIX)/lib/udev/rules.d
+KDIR     ?=
+KERNEL   ?=
+FLAVOUR  ?=
 J        ?= $(shell nproc 2>/dev/null || echo 1)
 V        ?=
 Q        := $(if $(V),,@)
@@ -89,21 +99,27 @@ flags = $(if $(filter driver/engine/%,$1),-fno-strict-aliasing) \
 
 LIB_LIBS   ?=
 TOOL_LIBS  := -ljson-c -lm
+LIBS_ctl   := -lkmod
 TEST_LIBS  := -lcmocka -ljson-c -lm
 BENCH_LIBS := -luring -ljson-c -lm
 
 # --- sources ---------------------------------------------------------------
 objs = $(patsubst %.c,$(B)/obj/%.o,$1)
 
-LIB_SRC      := $(wildcard driver/engine/*.c lib/core/*.c lib/core/user/*.c)
+LIB_SRC      := $(wildcard driver/engine/*.c lib/core/*.c lib/core/user/*.c \
+		lib/core/kernel/*.c)
 LIB_MAP      := lib/libnpuemu.map
 TOOL_COMMON  := $(wildcard tools/common/*.c)
 TOOL_NAMES   := $(sort $(filter-out common, \
 		$(patsubst tools/%/,%,$(dir $(wildcard tools/*/*.c)))))
 TEST_COMMON  := $(wildcard tests/common/*.c)
-TEST_SRC     := $(wildcard tests/unit/test_*.c tests/system/test_*.c)
+TEST_SRC     := $(wildcard tests/unit/test_*.c tests/system/test_*.c tests/vm/test_*.c)
+VM_FUZZ_SRC  := $(wildcard tests/vm/fuzz_*.c)
 FUZZ_SRC     := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SRC    := $(wildcard tests/bench/*.c)
+VM_SCRIPTS   := tools/vm/init tools/vm/initramfs tools/vm/kernels \
+		tools/vm/build-module
+VM_MUX       := $(wildcard tools/vm/mux/*.c)
 MACHINES     := $(wildcard machines/*.txt)
 DATA         := $(wildcard data/*)
 
@@ -113,44 +129,76 @@ LIB_LINK := $(B)/lib/libnpuemu.so
 LIB_A    := $(B)/lib/libnpuemu.a
 TOOLS    := $(TOOL_NAMES:%=$(B)/bin/npuemu-%)
 TESTS    := $(TEST_SRC:tests/%.c=$(B)/tests/%)
+VM_FUZZ  := $(B)/tests/vm/fuzz_ioctl
+VM_PROGS := $(if $(SAN),,$(VM_FUZZ) $(B)/tests/vm/failslab)
 SANDBOX  := $(if $(wildcard tests/sandbox.c),$(B)/tests/sandbox)
 FUZZERS  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 BENCHES  := $(BENCH_SRC:tests/bench/%.c=$(B)/bench/%)
+VM_TOOL  := $(B)/bin/npuemu-vm
+VM_SHARE := $(VM_SCRIPTS:tools/vm/%=$(B)/share/npuemu/vm/%) \
+	    $(VM_MUX:tools/vm/mux/%.c=$(B)/share/npuemu/vm/npuemu-vm-%)
 SHARE    := $(MACHINES:%=$(B)/share/npuemu/%) \
 	    $(DATA:data/%=$(B)/share/npuemu/%)
 
 say = $(if $(V),,@printf '  %-5s %s\n' '$1' '$2')
 
 # --- what to type ----------------------------------------------------------
-.PHONY: all lib tools share tests fuzz-smoke benches
-all: lib tools share
+.PHONY: all lib tools share vm tests fuzz-smoke benches
+# A VM is a thing of the plain build: sanitizers and static programs do not mix.
+all: lib tools share $(if $(SAN),,vm)
 lib: $(LIB_SO) $(LIB_LINK) $(LIB_A)
 tools: $(TOOLS)
 share: $(SHARE)
-tests: $(TESTS) $(SANDBOX)
+vm: $(VM_TOOL) $(VM_SHARE) $(B)/modules/source
+tests: $(TESTS) $(SANDBOX) $(VM_PROGS)
 fuzz-smoke: $(FUZZERS)
 benches: $(BENCHES)
 
 # Packages come first, whatever -j says: hence make again for the rest.
 SETUP := $(if $(NO_SETUP),@:,@tools/setup)
-.PHONY: demo check check-all bench fuzz lint
+.PHONY: demo modules vm-demo check check-all debug-kernel check-debug bench fuzz lint
 demo:
 	$(SETUP) build
 	@$(MAKE) --no-print-directory all
 	$(B)/bin/npuemu-replay --requests 1000 --model tiny
 
+modules:
+	$(SETUP) build vm
+	@kdir='$(KDIR)'; running="/lib/modules/$$(uname -r)/build"; \
+	if [ -z "$$kdir$(KERNEL)" ] && [ -e "$$running" ]; then kdir=$$running; fi; \
+	if [ -z "$$kdir" ]; then \
+		found=$$(tools/vm/kernels show '$(or $(KERNEL),6.12)') || exit 1; \
+		eval "$$found"; \
+	fi; \
+	tools/vm/build-module . "$$kdir" '$(O)/modules'
+
+vm-demo:
+	$(SETUP) build vm
+	@$(MAKE) --no-print-directory SAN= all
+	NPUEMU_HOST=kernel $(O)/bin/npuemu-vm --kernel '$(or $(KERNEL),6.12)' \
+		--param devices=8 -- $(O)/bin/npuemu-replay --requests 100 --model tiny
+
 check:
-	$(SETUP) build check
+	$(SETUP) build check vm
 	@$(MAKE) --no-print-directory SAN= all
 	@O='$(O)' CC='$(CC)' WERROR='$(WERROR)' \
-		tests/run plain asan sandbox tsan fuzz lint-fast
+		tests/run plain asan sandbox tsan fuzz lint-fast vm
 
 check-all:
-	$(SETUP) build check lint
+	$(SETUP) build check lint vm
 	@$(MAKE) --no-print-directory SAN= all
 	@O='$(O)' CC='$(CC)' WERROR='$(WERROR)' NPUEMU_CHECK_ALL=1 \
 		TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} \
-		tests/run plain asan sandbox tsan fuzz lint
+		tests/run plain asan sandbox tsan fuzz lint vm
+
+debug-kernel:
+	$(SETUP) build debug
+	tools/debug-kernel $(FLAVOUR)
+
+check-debug:
+	$(SETUP) build check vm debug
+	@$(MAKE) --no-print-directory SAN= all
+	@O='$(O)' CC='$(CC)' WERROR='$(WERROR)' tests/run debug
 
 bench:
 	$(SETUP) build bench
@@ -162,7 +210,7 @@ bench:
 	fi
 
 lint:
-	$(SETUP) build check lint
+	$(SETUP) build check lint vm
 	@$(MAKE) --no-print-directory SAN= lib
 	@O='$(O)' tools/lint
 
@@ -212,13 +260,24 @@ $(TOOLS): $(B)/bin/npuemu-%: $$(call objs,$$(wildcard tools/$$*/*.c)) \
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ldflags) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ \
-		$(filter %.o,$^) -L$(B)/lib -lnpuemu $(TOOL_LIBS)
+		$(filter %.o,$^) -L$(B)/lib -lnpuemu $(TOOL_LIBS) $(LIBS_$*)
 
 # Tests link the archive: they may look at what the library hides.
 $(TESTS): $(B)/tests/%: $(B)/obj/tests/%.o $(call objs,$(TEST_COMMON)) $(LIB_A)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(LIB_A) $(LIB_LIBS) $(TEST_LIBS)
+
+# The programs of the guest that are no tests of the library: alone, and static.
+$(VM_FUZZ): $(call objs,$(VM_FUZZ_SRC))
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ldflags) -static -o $@ $(filter %.o,$^)
+
+$(B)/tests/vm/failslab: $(call objs,tests/vm/failslab.c)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ldflags) -static -o $@ $(filter %.o,$^)
 
 # The sandbox must run as root, and before and after a fork: never sanitized.
 $(SANDBOX): tests/sandbox.c Makefile
@@ -251,6 +310,26 @@ $(B)/obj/%.o: %.c Makefile
 # Found by walking build/, so that every object's headers are known.
 -include $(shell [ -d $(B)/obj ] && find $(B)/obj -name '*.d')
 
+# --- virtual machines ------------------------------------------------------
+$(VM_TOOL): tools/vm/npuemu-vm
+	@mkdir -p $(@D)
+	$(Q)install -m 755 $< $@
+
+$(VM_SCRIPTS:tools/vm/%=$(B)/share/npuemu/vm/%): $(B)/share/npuemu/vm/%: tools/vm/%
+	@mkdir -p $(@D)
+	$(Q)install -m 755 $< $@
+
+# Static, and without anybody's sanitizers: the guest has no libraries.
+$(B)/share/npuemu/vm/npuemu-vm-%: tools/vm/mux/%.c tools/vm/mux/mux.h Makefile
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -O2 -std=gnu11 $(WARN) -D_GNU_SOURCE -static -s -o $@ $<
+
+# Tells npuemu-vm that it has not been installed, and where the sources are.
+$(B)/modules/source:
+	@mkdir -p $(@D)
+	$(Q)ln -sfn '$(CURDIR)' $@
+
 # --- what programs read at run time ----------------------------------------
 $(MACHINES:%=$(B)/share/npuemu/%): $(B)/share/npuemu/%: %
 	@mkdir -p $(@D)
@@ -278,6 +357,13 @@ install: all
 	install -m 644 $(LIB_A) '$(DESTDIR)$(LIBDIR)'
 	$(if $(HEADERS),install -m 644 $(HEADERS) '$(DESTDIR)$(INCDIR)/npuemu')
 	$(if $(SHARE),cp -R $(B)/share/npuemu/. '$(DESTDIR)$(SHAREDIR)/npuemu')
+	install -m 755 $(VM_TOOL) '$(DESTDIR)$(BINDIR)'
+	install -D -m 644 tools/udev/70-npuemu.rules '$(DESTDIR)$(UDEVDIR)/70-npuemu.rules'
+	rm -rf '$(DESTDIR)$(SHAREDIR)/npuemu/module'
+	@for f in Kbuild $(MACHINES) $$(find driver include/uapi -name '*.[chS]'); do \
+		install -D -m 644 "$$f" \
+			"$(DESTDIR)$(SHAREDIR)/npuemu/module/$$f" || exit 1; \
+	done
 	@for s in 1 3 7; do \
 		for m in Documentation/man/*.$$s; do \
 			[ -e "$$m" ] || continue; \
@@ -296,7 +382,7 @@ install: all
 clean:
 	$(Q)rm -rf $(addprefix $(O)/,bin lib obj share tests fuzz bench bench.json \
 		bench-info.json \
-		asan tsan libfuzzer crashes lint)
+		asan tsan libfuzzer crashes lint modules)
 	$(Q)rmdir $(O) 2>/dev/null || true
 
 .DELETE_ON_ERROR:
