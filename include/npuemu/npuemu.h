@@ -54,7 +54,7 @@ struct npuemu_open_attr {
 	uint32_t flags;
 	const char *board;	/* NULL: $NPUEMU_BOARD, else "default" */
 	const char *machine;	/* NULL: $NPUEMU_MACHINE, else "950"; a name or a path */
-	const char *host;	/* NULL: $NPUEMU_HOST, else "user" ("kernel" when present) */
+	const char *host;	/* NULL: $NPUEMU_HOST, else "kernel" where it has devices, or "user" */
 };
 
 /*
@@ -63,7 +63,11 @@ struct npuemu_open_attr {
  * with one more reference (observers each get their own).  Errors: -EINVAL (bad name or machine; the message
  * has file, line and column), -EBUSY (the board has another machine), -EUCLEAN
  * (the board is damaged: npuemu-ctl reset), -ENOSPC (all process slots taken),
- * -ENODEV (the host asked for is not there), -EACCES (somebody else's board).
+ * -ENODEV (the host asked for is not there), -EACCES (somebody else's board, or
+ * no right to open /dev/npuemuN).
+ *
+ * Host "kernel": the devices of npuemu.ko, which are one board whatever the name;
+ * @machine must be the one the module was loaded with.
  */
 int npuemu_open(const struct npuemu_open_attr *attr, struct npuemu **out);
 /* Drop one reference.  The last one destroys what is left of this process on
@@ -76,7 +80,7 @@ struct npuemu_info {
 	uint32_t devices;
 	uint32_t servers;
 	uint32_t pid_slot;	/* this process's slot on the board */
-	char host[16];		/* "user" */
+	char host[16];		/* "kernel", "user" */
 	char board[64];
 	char machine[32];
 	char soc[32];
@@ -115,6 +119,7 @@ int npuemu_buf_alloc(struct npuemu *ctx, uint32_t device, uint64_t bytes,
 int npuemu_buf_free(struct npuemu_buf *buf);
 /* The device VA, an ordinary pointer of this process; NULL for a bad handle. */
 void *npuemu_buf_ptr(const struct npuemu_buf *buf);
+/* The size that was asked for, not rounded up; 0 for a bad handle. */
 uint64_t npuemu_buf_bytes(const struct npuemu_buf *buf);
 
 /* A handle to pass to another process of the same user, by any channel. */
@@ -122,12 +127,16 @@ struct npuemu_handle {
 	uint64_t w[8];
 };
 int npuemu_buf_export(struct npuemu_buf *buf, struct npuemu_handle *handle);
-/* -ESTALE: the exporter freed it or is gone; -EINVAL: not a handle of this board. */
+/* -ESTALE: the exporter freed it or is gone; -EINVAL: not a handle of this board,
+ * or of this process's own buffer; -EEXIST: this process has imported it and not
+ * yet freed it.
+ */
 int npuemu_buf_import(struct npuemu *ctx, const struct npuemu_handle *handle,
 		      struct npuemu_buf **out);
 
 /* Let queues of this process use host memory as local source or target.  The
- * memory must stay mapped until npuemu_mem_unregister() returned.
+ * memory must stay mapped until npuemu_mem_unregister() returned.  Host "kernel"
+ * pins it; where RLIMIT_MEMLOCK does not allow that, this process copies.
  */
 int npuemu_mem_register(struct npuemu *ctx, void *ptr, uint64_t bytes,
 			struct npuemu_mem **out);
@@ -184,6 +193,9 @@ struct npuemu_cq_attr {
 	uint32_t depth;		/* power of two, NPUEMU_CQ_MIN..NPUEMU_CQ_MAX */
 	uint32_t reserved;
 };
+/* Without NPUEMU_CQ_SHARED it takes one queue or RQ: creating a second one on it
+ * fails with -EBUSY.
+ */
 int npuemu_cq_create(struct npuemu *ctx, const struct npuemu_cq_attr *attr,
 		     struct npuemu_cq **out);
 int npuemu_cq_destroy(struct npuemu_cq *cq);	/* -EBUSY while a queue uses it */
@@ -213,7 +225,9 @@ struct npuemu_wc {
  * lets the queues of this CQ make progress (unless NPUEMU_ASYNC=1).
  */
 int npuemu_poll(struct npuemu_cq *cq, struct npuemu_wc *wc, int n);
-/* Sleep (after helping) until the CQ holds an entry: 0, or -ETIMEDOUT. */
+/* Sleep (after helping) until the CQ holds an entry: 0, or -ETIMEDOUT.  A deadline
+ * of 0 only looks: -ETIMEDOUT comes without a message then.
+ */
 int npuemu_wait(struct npuemu_cq *cq, int64_t deadline_ns);
 
 #define NPUEMU_FOREVER		INT64_MAX
@@ -233,7 +247,8 @@ enum npuemu_cmp {
  * Sleep until the 8-byte word (in a buffer of this process, own or imported)
  * compares true with @value, unsigned.  Writes by engines wake at once, plain
  * CPU stores are seen within 1 ms.  0, -ETIMEDOUT, -EFAULT (not in a buffer),
- * -EOWNERDEAD (the owner of an imported buffer died meanwhile).
+ * -EOWNERDEAD (the owner of an imported buffer died meanwhile).  A deadline of 0
+ * only looks, as in npuemu_wait().
  */
 int npuemu_wait_word(struct npuemu *ctx, const volatile uint64_t *word,
 		     enum npuemu_cmp cmp, uint64_t value, int64_t deadline_ns);
@@ -296,7 +311,8 @@ struct npuemu_cq *npuemu_queue_cq(struct npuemu_queue *q);
  * Change the state: READY <-> SUSPENDED, any -> ERROR (flush: every outstanding
  * WQE completes with WR_FLUSH_ERR, then one flush-done entry), any -> RESET
  * (indices to zero, ring empty; the CQ keeps what it has), RESET -> READY.
- * Anything else: -EINVAL.
+ * Anything else: -EINVAL.  Posting works in every state: in RESET and SUSPENDED
+ * what is posted stays in the ring until READY, in ERROR it is flushed.
  */
 int npuemu_queue_modify(struct npuemu_queue *q, enum npuemu_queue_state state);
 
@@ -369,7 +385,7 @@ struct npuemu_process_info {
  * counted.
  */
 int npuemu_process_list(struct npuemu *ctx, struct npuemu_process_info *list, int n);
-/* The queues of the process in @slot, likewise. */
+/* The queues of the process in @slot, likewise; -ESRCH: no live process there. */
 int npuemu_queue_list(struct npuemu *ctx, uint32_t slot,
 		      struct npuemu_queue_stat *list, int n);
 
@@ -417,7 +433,8 @@ int npuemu_fault_clear(struct npuemu *ctx);
 /* Free what dead processes left; returns how many slots were reaped. */
 int npuemu_reap(struct npuemu *ctx);
 /* Remove a board, damaged or not.  Live processes on it get -EUCLEAN and their
- * queues ERROR.  NULL: as npuemu_open().  -ENOENT: there is none.
+ * queues ERROR.  NULL: as npuemu_open().  -ENOENT: there is none.  Host "kernel":
+ * every device is reset, whatever the name; -EPERM: only root may.
  */
 int npuemu_board_reset(const char *board);
 

@@ -164,6 +164,9 @@ struct npuemu_cq {
 	bool own;		/* made by and for its queue */
 	u64 ring_off;
 	size_t times_bytes;
+	u32 handle;		/* kernel host: the driver's */
+	u32 dry;		/* kernel host: empty polls in a row, at dry_ci */
+	u32 dry_ci;
 	struct npuemu_cq_own own_form;
 	struct npuemu_jfc jfc __attribute__((aligned(64)));
 };
@@ -174,6 +177,7 @@ struct npuemu_rq {
 	struct npuemu_sge *ring;
 	u32 pi;
 	u32 *pi_rec;
+	const u32 *consumed;	/* RQEs that the engine has used */
 	u32 device;
 	u32 index;
 	u32 users;		/* queues that name it; atomic */
@@ -248,6 +252,8 @@ struct npuemu_host {
 };
 
 extern const struct npuemu_host npuemu_user_host;
+extern const struct npuemu_host npuemu_kernel_host;
+bool npuemu_kernel_present(void);	/* there are devices that this user may open */
 
 /* ---- helpers ---------------------------------------------------------------- */
 
@@ -258,5 +264,12 @@ bool npuemu_compare(u64 word, u32 cmp, u64 value);
 bool npuemu_cq_ready(const struct npuemu_cq *cq);
 const char *npuemu_getenv(const char *name);	/* NULL when unset or empty */
 bool npuemu_env_flag(const char *name);		/* set, and not 0 */
+/* A whole number that is not negative; anything else is @otherwise, with a warning. */
+s64 npuemu_env_number(const char *name, s64 otherwise);
+
+/* ---- machine.c --------------------------------------------------------------- */
+
+/* Find the description of a machine by name or path, and read it. */
+int npuemu_machine_load(const char *name, struct npuemu_machine *m);
 
 #endif

@@ -35,6 +35,23 @@ bool npuemu_env_flag(const char *name)
 	return v && strcmp(v, "0");
 }
 
+s64 npuemu_env_number(const char *name, s64 otherwise)
+{
+	const char *v = npuemu_getenv(name);
+	char *end;
+	long long n;
+
+	if (!v)
+		return otherwise;
+	n = strtoll(v, &end, 0);
+	if (*end || n < 0) {
+		npuemu_log(NPUEMU_LOG_WARN, "%s=%s is not a number: %lld is used", name, v,
+			   (long long)otherwise);
+		return otherwise;
+	}
+	return n;
+}
+
 static const struct {
 	u32 status;
 	const char *text;

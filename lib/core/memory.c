@@ -150,7 +150,7 @@ NPUEMU_API int npuemu_seg_register(struct npuemu_buf *buf, const struct npuemu_s
 	u64 bytes;
 
 	if (!err)
-		err = npuemu_check_size(attr, attr ? attr->size : 0, sizeof(*attr), "npuemu_seg_register");
+		err = CHECK_STRUCT(attr, "npuemu_seg_register");
 	if (err)
 		return err;
 	if (!out || attr->flags & ~NPUEMU_SEG_NO_TOKEN)

@@ -78,10 +78,8 @@ int npuemu_check_worker(struct npuemu *ctx, const char *what)
 	return err;
 }
 
-int npuemu_check_size(const void *p, u32 size, size_t want, const char *what)
+int npuemu_check_size(u32 size, size_t want, const char *what)
 {
-	if (!p)
-		return npuemu_fail(-EINVAL, "%s: NULL argument", what);
 	if (size != want)
 		return npuemu_fail(-EINVAL, "%s: size is %u, this library's struct has %zu: set it to sizeof()",
 				   what, size, want);
@@ -108,17 +106,19 @@ void *npuemu_new_obj(struct npuemu_slab *slab)
 
 /* ---- Opening --------------------------------------------------------------------- */
 
-static const struct npuemu_host *host_by_name(const char *name)
+/* The host asked for; else the kernel's, if it has devices for this user. */
+static int host_find(const char *name, const struct npuemu_host **host)
 {
+	npuemu_log_init();
 	if (!name)
 		name = npuemu_getenv("NPUEMU_HOST");
-	if (!name || !strcmp(name, "user"))
-		return &npuemu_user_host;
-	if (!strcmp(name, "kernel"))
-		npuemu_fail(-ENODEV, "host \"kernel\": this library has the user-space host only; unset NPUEMU_HOST");
+	if (name ? !strcmp(name, "kernel") : npuemu_kernel_present())
+		*host = &npuemu_kernel_host;
+	else if (!name || !strcmp(name, "user"))
+		*host = &npuemu_user_host;
 	else
-		npuemu_fail(-EINVAL, "host \"%.40s\": there are \"user\" and \"kernel\"", name);
-	return NULL;
+		return npuemu_fail(-EINVAL, "host \"%.40s\": there are \"user\" and \"kernel\"", name);
+	return 0;
 }
 
 /* contexts_lock held, as it is from taking a reference to dropping the last one */
@@ -163,16 +163,14 @@ NPUEMU_API int npuemu_open(const struct npuemu_open_attr *attr, struct npuemu **
 	*out = NULL;
 	if (!attr)
 		attr = &none;
-	err = npuemu_check_size(attr, attr->size, sizeof(*attr), "npuemu_open");
+	err = CHECK_STRUCT(attr, "npuemu_open");
 	if (err)
 		return err;
 	if (attr->flags & ~(NPUEMU_OPEN_OBSERVE | NPUEMU_OPEN_EXISTING))
 		return npuemu_fail(-EINVAL, "npuemu_open: unknown flags %#x", attr->flags);
-	host = host_by_name(attr->host);
-	if (!host)
-		return attr->host || npuemu_getenv("NPUEMU_HOST") ?
-		       (strcmp(attr->host ? attr->host : npuemu_getenv("NPUEMU_HOST"), "kernel") ?
-			-EINVAL : -ENODEV) : -EINVAL;
+	err = host_find(attr->host, &host);
+	if (err)
+		return err;
 	pthread_mutex_lock(&contexts_lock);
 	err = host->open(attr, out);
 	if (!err) {
@@ -220,7 +218,7 @@ NPUEMU_API int npuemu_query(struct npuemu *ctx, struct npuemu_info *info)
 	int err = npuemu_check_ctx(ctx, "npuemu_query");
 
 	if (!err)
-		err = npuemu_check_size(info, info ? info->size : 0, sizeof(*info), "npuemu_query");
+		err = CHECK_STRUCT(info, "npuemu_query");
 	if (err)
 		return err;
 	memset(info, 0, sizeof(*info));
@@ -234,7 +232,7 @@ NPUEMU_API int npuemu_device_query(struct npuemu *ctx, uint32_t device,
 	int err = npuemu_check_ctx(ctx, "npuemu_device_query");
 
 	if (!err)
-		err = npuemu_check_size(info, info ? info->size : 0, sizeof(*info), "npuemu_device_query");
+		err = CHECK_STRUCT(info, "npuemu_device_query");
 	if (!err)
 		err = npuemu_check_device(ctx, device, "npuemu_device_query");
 	if (err)
@@ -252,7 +250,7 @@ NPUEMU_API int npuemu_link_query(struct npuemu *ctx, uint32_t from, uint32_t to,
 	int err = npuemu_check_ctx(ctx, "npuemu_link_query");
 
 	if (!err)
-		err = npuemu_check_size(info, info ? info->size : 0, sizeof(*info), "npuemu_link_query");
+		err = CHECK_STRUCT(info, "npuemu_link_query");
 	if (!err)
 		err = npuemu_check_device(ctx, from > to ? from : to, "npuemu_link_query");
 	if (err)
@@ -287,7 +285,7 @@ NPUEMU_API int npuemu_fault_inject(struct npuemu *ctx, const struct npuemu_fault
 	int err = npuemu_check_ctx(ctx, "npuemu_fault_inject");
 
 	if (!err)
-		err = npuemu_check_size(f, f ? f->size : 0, sizeof(*f), "npuemu_fault_inject");
+		err = CHECK_STRUCT(f, "npuemu_fault_inject");
 	if (err)
 		return err;
 	if (f->kind > NPUEMU_FAULT_DEAD_PEER || f->rate_ppm > 1000000 || !f->rate_ppm)
@@ -327,6 +325,8 @@ NPUEMU_API int npuemu_reap(struct npuemu *ctx)
 
 NPUEMU_API int npuemu_board_reset(const char *board)
 {
-	npuemu_log_init();
-	return npuemu_user_host.board_reset(board);
+	const struct npuemu_host *host;
+	int err = host_find(NULL, &host);
+
+	return err ? err : host->board_reset(board);
 }

@@ -35,7 +35,7 @@ NPUEMU_API int npuemu_cq_create(struct npuemu *ctx, const struct npuemu_cq_attr 
 	int err = npuemu_check_worker(ctx, "npuemu_cq_create");
 
 	if (!err)
-		err = npuemu_check_size(attr, attr ? attr->size : 0, sizeof(*attr), "npuemu_cq_create");
+		err = CHECK_STRUCT(attr, "npuemu_cq_create");
 	if (err)
 		return err;
 	if (!out || attr->reserved || attr->flags & ~(NPUEMU_CQ_TIMED | NPUEMU_CQ_SHARED))
@@ -95,7 +95,7 @@ NPUEMU_API int npuemu_rq_create(struct npuemu *ctx, const struct npuemu_rq_attr 
 	struct npuemu_rq *rq;
 
 	if (!err)
-		err = npuemu_check_size(attr, attr ? attr->size : 0, sizeof(*attr), "npuemu_rq_create");
+		err = CHECK_STRUCT(attr, "npuemu_rq_create");
 	if (!err && (!out || !attr->cq))
 		err = npuemu_fail(-EINVAL, "npuemu_rq_create: NULL argument");
 	if (!err)
@@ -148,7 +148,7 @@ NPUEMU_API int npuemu_rq_query(struct npuemu_rq *rq, struct npuemu_rq_info *info
 	int err = CHECK_OBJ(npuemu_rqs, rq, "npuemu_rq_query");
 
 	if (!err)
-		err = npuemu_check_size(info, info ? info->size : 0, sizeof(*info), "npuemu_rq_query");
+		err = CHECK_STRUCT(info, "npuemu_rq_query");
 	return err ? err : rq->ctx->host->rq_query(rq, info);
 }
 
@@ -162,7 +162,7 @@ NPUEMU_API int npuemu_post_recv(struct npuemu_rq *rq, const struct npuemu_sge *s
 	if (n > rq->jfr.max_sge || (n && !sge))
 		return npuemu_fail(-EINVAL, "npuemu_post_recv: %u SGEs, the queue takes %u", n,
 				   rq->jfr.max_sge);
-	if (rq->pi - smp_load_acquire(&rq->jfr.ci) > rq->jfr.mask)
+	if (rq->pi - smp_load_acquire(rq->consumed) > rq->jfr.mask)
 		return -EAGAIN;
 	for (i = 0; i < rq->jfr.max_sge; i++) {
 		struct npuemu_sge *e = &rq->ring[(size_t)(rq->pi & rq->jfr.mask) * rq->jfr.max_sge + i];
@@ -230,7 +230,7 @@ NPUEMU_API int npuemu_queue_create(struct npuemu *ctx, const struct npuemu_queue
 	struct npuemu_cq *cq;
 
 	if (!err)
-		err = npuemu_check_size(attr, attr ? attr->size : 0, sizeof(*attr), "npuemu_queue_create");
+		err = CHECK_STRUCT(attr, "npuemu_queue_create");
 	if (!err && !out)
 		err = npuemu_fail(-EINVAL, "npuemu_queue_create: NULL argument");
 	if (!err)
@@ -310,7 +310,7 @@ NPUEMU_API int npuemu_queue_map(struct npuemu_queue *q, struct npuemu_queue_map 
 	int err = CHECK_OBJ(npuemu_queues, q, "npuemu_queue_map");
 
 	if (!err)
-		err = npuemu_check_size(map, map ? map->size : 0, sizeof(*map), "npuemu_queue_map");
+		err = CHECK_STRUCT(map, "npuemu_queue_map");
 	return err ? err : q->ctx->host->queue_map(q, map);
 }
 
@@ -319,7 +319,7 @@ NPUEMU_API int npuemu_queue_query(struct npuemu_queue *q, struct npuemu_queue_st
 	int err = CHECK_OBJ(npuemu_queues, q, "npuemu_queue_query");
 
 	if (!err)
-		err = npuemu_check_size(stat, stat ? stat->size : 0, sizeof(*stat), "npuemu_queue_query");
+		err = CHECK_STRUCT(stat, "npuemu_queue_query");
 	return err ? err : q->ctx->host->queue_query(q, stat);
 }
 

@@ -10,6 +10,9 @@
  *
  * Each test has a board of its own.  After the test nothing may be left on it:
  * no memory, no queue, no process; and no descriptor or thread in the test.
+ *
+ * They run on either host, whichever NPUEMU_HOST says.  The kernel's board is one,
+ * so there they are the only ones to use it, as root, on machine "small".
  */
 #ifndef TESTS_COMMON_SYS_H
 #define TESTS_COMMON_SYS_H
@@ -86,8 +89,18 @@ int sys_teardown_reset(void **state);
 #define sys_test_damage(fn) \
 	cmocka_unit_test_setup_teardown(fn, sys_setup, sys_teardown_reset)
 
+bool sys_kernel(void);		/* this is the kernel host */
+/* For a test, or what is left of one, that only the user-space host can do. */
+#define sys_user_only(why) \
+	do { \
+		if (sys_kernel()) { \
+			print_message("%s: skipped on the kernel host: %s\n", __func__, why); \
+			skip(); \
+		} \
+	} while (0)
+
 bool sys_tsan(void);		/* built with ThreadSanitizer */
-bool sys_slow(void);		/* built with any sanitizer: do less */
+bool sys_slow(void);		/* built with any sanitizer, or emulated: do less */
 int64_t sys_deadline(void);
 void sys_nap(unsigned int ms);
 /* False once the deadline has passed; sleeps a little in between. */

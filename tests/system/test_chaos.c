@@ -11,6 +11,7 @@
 #include "sys.h"
 
 #define SEEDS	20
+#define CHAOS_IS	"chaos is a parameter of the module"
 #define WORDS	16u
 
 struct bench {
@@ -115,6 +116,7 @@ static void ordered(void **state)
 	int k;
 
 	(void)state;
+	sys_user_only(CHAOS_IS);
 	for (seed = 1; seed <= SEEDS; seed++) {
 		start(&b, seed);
 		for (k = 0; k < 3; k++) {
@@ -133,6 +135,7 @@ static void unordered(void **state)
 	int k;
 
 	(void)state;
+	sys_user_only(CHAOS_IS);
 	for (seed = 1; seed <= SEEDS && (!stores || !loads); seed++) {
 		start(&b, seed);
 		for (k = 0; k < 3; k++) {
@@ -184,6 +187,7 @@ static void published(void **state)
 	uint32_t i, k;
 
 	(void)state;
+	sys_user_only(CHAOS_IS);
 	for (a.seed = 1; a.seed <= SEEDS; a.seed++) {
 		start(&b, a.seed);
 		sys_spawn(&c, reader, &a, sizeof(a));
@@ -219,6 +223,7 @@ static void completions(void **state)
 	bool done[60];
 
 	(void)state;
+	sys_user_only(CHAOS_IS);
 	for (seed = 1; seed <= SEEDS; seed++) {
 		start(&b, seed);
 		for (i = 0; i < 60; i++) {
@@ -252,6 +257,7 @@ static void repeatable(void **state)
 	unsigned int r, k, i;
 
 	(void)state;
+	sys_user_only(CHAOS_IS);
 	for (r = 0; r < 2; r++) {
 		start(&b, 7);
 		src = (uint64_t *)b.near.p;

@@ -24,6 +24,12 @@ fi
 
 export NPUEMU_BOARD=${NPUEMU_BOARD:-test-tools-$$}
 board=$NPUEMU_BOARD
+# The kernel's board is no file: it is always there, and cannot be damaged.
+kernel=
+if [[ ${NPUEMU_HOST-} == kernel ]]; then
+	kernel=1
+	board=kernel
+fi
 file=/dev/shm/npuemu-$(id -u)-$board
 tmp=$(mktemp -d) || exit 1
 passed=0 failed=0 rc=0
@@ -164,10 +170,24 @@ inject --kind delay
 inject --kind dead-peer
 inject --kind drop --rate 2
 inject --kind drop --rate 0
+load --devices 0
+load --devices x
+load --param noise
+load --param =1
+load --machine 950 one.ko two.ko
+unload now
+unplug
+unplug 0 1
+unplug first
 BAD
+
+run "$ctl" load "$tmp/none.ko"
+ok 'load of a file that is not there: exit code 3' rc_is 3
+ok 'load of a file that is not there: its name' err_has "$tmp/none.ko"
 
 # --- no board --------------------------------------------------------------
 "$ctl" reset >/dev/null 2>&1
+if [[ -z $kernel ]]; then
 run "$smi"
 ok 'smi without a board: exit code 3' rc_is 3
 ok 'smi without a board: a message' err_has "there is no board '$board'"
@@ -178,6 +198,7 @@ run "$ctl" reset
 ok 'reset without a board: exit code 3' rc_is 3
 run "$ctl" clear
 ok 'clear without a board: exit code 3' rc_is 3
+fi
 
 # --- perf ------------------------------------------------------------------
 for test in write read notify send copy reduce; do
@@ -335,6 +356,7 @@ run "$perf" write --sizes 8 "${quick[@]}"
 ok 'all faults are gone' rc_is 0
 
 # --- a damaged board -------------------------------------------------------
+if [[ -z $kernel ]]; then
 # The file is large and mostly holes: its head and the first slots' will do.
 head -c 1M /dev/urandom | dd of="$file" conv=notrunc bs=64K iflag=fullblock status=none
 run "$smi"
@@ -354,6 +376,10 @@ ok 'after reset the board is made anew' rc_is 0
 : >"$file"
 run "$ctl" reset --json
 json 'reset of an empty file' 'd["removed"] is True'
+else
+run "$ctl" reset --json
+json 'reset of the devices' 'd["reset"] is True and d["board"] == "kernel"'
+fi
 
 check_jsons >"$tmp/jsons"
 sed '$d' "$tmp/jsons"

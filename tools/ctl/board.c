@@ -26,7 +26,8 @@ struct sight {
 	int processes;
 };
 
-static void look(struct sight *s)
+/* @host: NULL for the one that programs would get. */
+static void look(struct sight *s, const char *host)
 {
 	struct npuemu_open_attr attr;
 	struct npuemu *ctx;
@@ -35,6 +36,7 @@ static void look(struct sight *s)
 	attr.size = sizeof(attr);
 	attr.flags = NPUEMU_OPEN_OBSERVE | NPUEMU_OPEN_EXISTING;
 	attr.board = s->name;
+	attr.host = host;
 	s->rc = npuemu_open(&attr, &ctx);
 	if (s->rc) {
 		snprintf(s->why, sizeof(s->why), "%s", npuemu_errmsg());
@@ -54,6 +56,18 @@ static void look(struct sight *s)
 static void prefix_of(char *buf, size_t len)
 {
 	snprintf(buf, len, "npuemu-%u-", (unsigned int)geteuid());
+}
+
+/* The kernel's board, whatever its name: would programs get that one? */
+static int is_kernels(struct sight *s)
+{
+	memset(s, 0, sizeof(*s));
+	snprintf(s->name, sizeof(s->name), "kernel");
+	look(s, NULL);
+	if (s->rc || strcmp(s->info.host, "kernel"))
+		return 0;
+	snprintf(s->path, sizeof(s->path), "/dev/npuemu*");
+	return 1;
 }
 
 /* Fill in where the board of that name lies; 0 or -ENOENT. */
@@ -139,11 +153,15 @@ int npuemu_ctl_list(const struct npuemu_ctl_common *c)
 
 	prefix_of(prefix, sizeof(prefix));
 	npuemu_table_init(&t, heads, "lllrrrl", 0);
+	if (is_kernels(&s) && (!c->board || !strcmp(c->board, s.name))) {
+		add_row(&t, &s);
+		json_object_array_add(list, sight_json(&s));
+	}
 	n = scandir(SHM, &entry, is_board, alphasort);
 	for (i = 0; i < n; i++) {
 		if (!locate(&s, entry[i]->d_name + strlen(prefix)) &&
 		    (!c->board || !strcmp(c->board, s.name))) {
-			look(&s);
+			look(&s, "user");
 			add_row(&t, &s);
 			json_object_array_add(list, sight_json(&s));
 		}
@@ -163,8 +181,17 @@ int npuemu_ctl_list(const struct npuemu_ctl_common *c)
 	return 0;
 }
 
+/* Which board it is: the kernel's has one name only. */
+void npuemu_ctl_board(struct npuemu *ctx, char *buf, size_t len)
+{
+	struct npuemu_info info = { .size = sizeof(info) };
+
+	snprintf(buf, len, "%s", npuemu_query(ctx, &info) ? "?" : info.board);
+}
+
 int npuemu_ctl_reap(const struct npuemu_ctl_common *c)
 {
+	char name[NPUEMU_CTL_BOARD];
 	struct json_object *j;
 	struct npuemu *ctx;
 	int rc, n;
@@ -172,18 +199,17 @@ int npuemu_ctl_reap(const struct npuemu_ctl_common *c)
 	rc = npuemu_cli_open(c->board, NPUEMU_OPEN_OBSERVE | NPUEMU_OPEN_EXISTING, &ctx);
 	if (rc)
 		return rc;
+	npuemu_ctl_board(ctx, name, sizeof(name));
 	n = npuemu_reap(ctx);
 	npuemu_close(ctx);
 	if (n < 0)
-		return npuemu_cli_failed(n, "cannot reap on board '%s'",
-					 npuemu_cli_board(c->board));
+		return npuemu_cli_failed(n, "cannot reap on board '%s'", name);
 	if (!c->json) {
-		printf("board %s: %d dead process%s reaped\n", npuemu_cli_board(c->board),
-		       n, n == 1 ? "" : "es");
+		printf("board %s: %d dead process%s reaped\n", name, n, n == 1 ? "" : "es");
 		return 0;
 	}
 	j = json_object_new_object();
-	npuemu_json_str(j, "board", npuemu_cli_board(c->board));
+	npuemu_json_str(j, "board", name);
 	npuemu_json_u64(j, "reaped", (uint64_t)n);
 	npuemu_json_print(j, 0);
 	return 0;
@@ -193,8 +219,11 @@ static void say_removed(const struct sight *s)
 {
 	char size[NPUEMU_TEXT_SIZE];
 
-	printf("removed board %s (%s, %s)", s->name, s->path,
-	       npuemu_size_text(size, s->bytes));
+	if (!s->bytes && !strcmp(s->info.host, "kernel"))
+		printf("reset board %s (%u devices)", s->name, s->info.devices);
+	else
+		printf("removed board %s (%s, %s)", s->name, s->path,
+		       npuemu_size_text(size, s->bytes));
 	if (s->rc)
 		printf("; it was %s: %s", state(s), s->why);
 	else if (s->processes)
@@ -211,9 +240,10 @@ int npuemu_ctl_reset(const struct npuemu_ctl_common *c)
 	struct sight s;
 	int rc;
 
-	rc = locate(&s, name);
-	if (!rc)
-		look(&s);
+	if (is_kernels(&s))
+		name = s.name;
+	else if (!locate(&s, name))
+		look(&s, "user");
 	rc = npuemu_board_reset(name);
 	if (rc == -ENOENT) {
 		npuemu_cli_say("there is no board '%s'; 'npuemu-ctl list' shows those there are",
@@ -227,7 +257,7 @@ int npuemu_ctl_reset(const struct npuemu_ctl_common *c)
 		return 0;
 	}
 	j = sight_json(&s);
-	npuemu_json_bool(j, "removed", 1);
+	npuemu_json_bool(j, strcmp(s.info.host, "kernel") ? "removed" : "reset", 1);
 	npuemu_json_print(j, 0);
 	return 0;
 }

@@ -224,13 +224,13 @@ static int find_slot(struct npuemu *ctx, uint32_t pid, const char *opt, uint32_t
 	return NPUEMU_EXIT_RUNTIME;
 }
 
-static void show(const struct order *o, const struct npuemu_ctl_common *c)
+static void show(const struct order *o, const struct npuemu_ctl_common *c, const char *board)
 {
 	const struct npuemu_fault *f = &o->fault;
 	struct json_object *j;
 
 	if (!c->json) {
-		printf("board %s: %s", npuemu_cli_board(c->board), kind_names[f->kind]);
+		printf("board %s: %s", board, kind_names[f->kind]);
 		if (o->status_given)
 			printf(" %s", npuemu_status_str(f->status));
 		if (o->delay_given)
@@ -242,7 +242,7 @@ static void show(const struct order *o, const struct npuemu_ctl_common *c)
 		return;
 	}
 	j = json_object_new_object();
-	npuemu_json_str(j, "board", npuemu_cli_board(c->board));
+	npuemu_json_str(j, "board", board);
 	npuemu_json_str(j, "kind", kind_names[f->kind]);
 	if (o->status_given)
 		npuemu_json_str(j, "status", npuemu_status_str(f->status));
@@ -281,6 +281,7 @@ static int inject(struct npuemu *ctx, struct order *o)
 int npuemu_ctl_inject(int argc, char **argv, const struct npuemu_ctl_common *common)
 {
 	struct npuemu_ctl_common c = *common;
+	char board[NPUEMU_CTL_BOARD];
 	struct npuemu *ctx;
 	struct order o;
 	int rc;
@@ -291,15 +292,17 @@ int npuemu_ctl_inject(int argc, char **argv, const struct npuemu_ctl_common *com
 	rc = npuemu_cli_open(c.board, NPUEMU_OPEN_OBSERVE | NPUEMU_OPEN_EXISTING, &ctx);
 	if (rc)
 		return rc;
+	npuemu_ctl_board(ctx, board, sizeof(board));
 	rc = inject(ctx, &o);
 	if (!rc)
-		show(&o, &c);
+		show(&o, &c, board);
 	npuemu_close(ctx);
 	return rc;
 }
 
 int npuemu_ctl_clear(const struct npuemu_ctl_common *c)
 {
+	char board[NPUEMU_CTL_BOARD];
 	struct json_object *j;
 	struct npuemu *ctx;
 	int rc;
@@ -307,18 +310,17 @@ int npuemu_ctl_clear(const struct npuemu_ctl_common *c)
 	rc = npuemu_cli_open(c->board, NPUEMU_OPEN_OBSERVE | NPUEMU_OPEN_EXISTING, &ctx);
 	if (rc)
 		return rc;
+	npuemu_ctl_board(ctx, board, sizeof(board));
 	rc = npuemu_fault_clear(ctx);
 	npuemu_close(ctx);
 	if (rc)
-		return npuemu_cli_failed(rc, "cannot clear the faults of board '%s'",
-					 npuemu_cli_board(c->board));
+		return npuemu_cli_failed(rc, "cannot clear the faults of board '%s'", board);
 	if (!c->json) {
-		printf("board %s: no more faults are injected\n",
-		       npuemu_cli_board(c->board));
+		printf("board %s: no more faults are injected\n", board);
 		return 0;
 	}
 	j = json_object_new_object();
-	npuemu_json_str(j, "board", npuemu_cli_board(c->board));
+	npuemu_json_str(j, "board", board);
 	npuemu_json_bool(j, "cleared", 1);
 	npuemu_json_print(j, 0);
 	return 0;

@@ -14,7 +14,11 @@ static const char help[] =
 "  inject   make WQEs fail, late or get lost, in any process of the board\n"
 "  clear    stop all that\n"
 "  reap     free what dead processes left\n"
-"  reset    remove the board, damaged or not; programs on it get an error\n"
+"  reset    remove the board, damaged or not; programs on it get an error.\n"
+"           The kernel's: all devices are as new (root)\n"
+"  load     load the kernel module: load [OPTION]... [MODULE.ko] (root)\n"
+"  unload   unload it (root)\n"
+"  unplug N take device N of the module away for good (root)\n"
 "\n"
 "  -b, --board NAME     the board (default: $NPUEMU_BOARD, else \"default\")\n"
 "      --json, --help, --version\n"
@@ -34,6 +38,11 @@ static const char help[] =
 "      --rate R         this part of the WQEs, 0.01 = one in a hundred (default 1)\n"
 "      --count N        stop after N in each queue (default: never)\n"
 "      --seed N         which ones --rate picks (default 1)\n"
+"\n"
+"load takes:\n"
+"      --devices N      so many devices (default: as the machine has)\n"
+"      --machine NAME   950, 950-2x8, 910b, 910c, small (default 950)\n"
+"      --param K=V      any parameter of the module ('modinfo npuemu')\n"
 "\n"
 "reset asks nothing and says what it removed.\n"
 "Exit code: 0 done, 2 wrong command line, 3 it could not be done.\n"
@@ -89,7 +98,18 @@ static int simple(const char *name, int (*run)(const struct npuemu_ctl_common *c
 	return run(c);
 }
 
-/* inject reads its own options; those of all commands may stand among them. */
+static int with_device(const char *name, int argc, char **argv, struct npuemu_ctl_common *c)
+{
+	int rc = parse(argc, argv, c);
+
+	if (rc >= 0)
+		return rc;
+	if (optind + 1 != argc)
+		return npuemu_cli_usage("%s: say which device, and nothing else", name);
+	return npuemu_ctl_unplug(c, argv[optind]);
+}
+
+/* inject and load read their own options; those of all commands may stand among them. */
 static int wants_help(int argc, char **argv)
 {
 	int i;
@@ -111,7 +131,7 @@ int main(int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (optind >= argc)
-		return npuemu_cli_usage("which command? list, inject, clear, reap or reset");
+		return npuemu_cli_usage("which command? list, inject, clear, reap, reset, load, unload or unplug");
 	name = argv[optind];
 	argc -= optind;
 	argv += optind;
@@ -124,12 +144,17 @@ int main(int argc, char **argv)
 		return simple(name, npuemu_ctl_reap, argc, argv, &c);
 	if (!strcmp(name, "reset"))
 		return simple(name, npuemu_ctl_reset, argc, argv, &c);
-	if (!strcmp(name, "inject")) {
+	if (!strcmp(name, "unload"))
+		return simple(name, npuemu_ctl_unload, argc, argv, &c);
+	if (!strcmp(name, "unplug"))
+		return with_device(name, argc, argv, &c);
+	if (!strcmp(name, "inject") || !strcmp(name, "load")) {
 		if (!wants_help(argc, argv))
-			return npuemu_ctl_inject(argc, argv, &c);
+			return name[0] == 'i' ? npuemu_ctl_inject(argc, argv, &c) :
+						npuemu_ctl_load(argc, argv, &c);
 		fputs(help, stdout);
 		return NPUEMU_EXIT_OK;
 	}
-	return npuemu_cli_usage("'%s' is no command: list, inject, clear, reap or reset",
+	return npuemu_cli_usage("'%s' is no command: list, inject, clear, reap, reset, load, unload or unplug",
 				name);
 }

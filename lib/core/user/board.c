@@ -115,7 +115,7 @@ static int board_make(const char *path, const char *machine)
 	u32 i;
 	int fd, err;
 
-	err = machine_load(machine, &m);
+	err = npuemu_machine_load(machine, &m);
 	if (err)
 		return err;
 	if (m.hbm_bytes > (u64)BACKED_WORDS * 64 << NPUEMU_CHUNK_SHIFT)
@@ -222,7 +222,7 @@ int board_open(struct user *u, const struct npuemu_open_attr *attr)
 	if (machine && !(attr->flags & NPUEMU_OPEN_OBSERVE)) {
 		struct npuemu_machine m;
 
-		err = machine_load(wanted, &m);
+		err = npuemu_machine_load(wanted, &m);
 		if (err)
 			return err;
 		if (memcmp(&m, &u->head->machine, sizeof(m)))

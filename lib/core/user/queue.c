@@ -154,6 +154,7 @@ int user_rq_create(struct npuemu_rq *rq, const struct npuemu_rq_attr *attr)
 	rq->ring = (void *)(u->ring_base + off);
 	rq->jfr.ring = rq->ring;
 	rq->jfr.pi_rec = rq->pi_rec;
+	rq->consumed = &rq->jfr.ci;
 	rq->jfr.jfc = &rq->cq->jfc;
 	rq->jfr.mask = attr->depth - 1;
 	rq->jfr.max_sge = sge;

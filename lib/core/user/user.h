@@ -411,10 +411,6 @@ int fault_inject(struct npuemu *ctx, const struct npuemu_fault_rec *fault);
 int fault_clear(struct npuemu *ctx);
 u32 faults_read(struct npuemu_chip *chip, struct npuemu_fault_rec *out);
 
-/* ---- machine.c ----------------------------------------------------------------- */
-
-int machine_load(const char *name, struct npuemu_machine *m);
-
 /* ---- info.c -------------------------------------------------------------------- */
 
 int user_query(struct npuemu *ctx, struct npuemu_info *info);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "user.h"
+#include "core.h"
 
 #ifndef NPUEMU_DATADIR
 #define NPUEMU_DATADIR "/usr/local/share/npuemu"
@@ -67,7 +67,7 @@ static const char *library_dir(char *dir, size_t room)
 	return dir;
 }
 
-int machine_load(const char *name, struct npuemu_machine *m)
+int npuemu_machine_load(const char *name, struct npuemu_machine *m)
 {
 	static const char *const places[] = {
 		"/..",			/* build tree, prefix */
