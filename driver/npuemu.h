@@ -250,6 +250,7 @@ struct npuemu_ctx {
 	u32 nsegs;
 	struct xarray cqs;		/* handle -> npuemu_cq */
 	u32 cq_next;
+	u32 ncqs;
 	struct xarray rqs;		/* index -> npuemu_rq; readers: npuemu_turns */
 	struct xarray queues;		/* index -> npuemu_queue; likewise */
 	u8 *queue_gen;			/* [NPUEMU_CTX_QUEUES] of both */
@@ -274,14 +275,13 @@ struct npuemu_ctx {
 	struct npuemu_bounce *inbox_bounce;	/* inbox_owner */
 
 	struct npuemu_pager *pager;	/* npuemu_pager.c, once there is pageable memory */
-	struct dentry *debugfs;
 };
 
 struct npuemu_file {
 	struct npuemu_dev *dev;		/* NULL: npuemu-ctl */
-	struct npuemu_ctx *ctx;		/* NULL: npuemu-ctl */
-	struct npuemu_ctx *left;	/* its own, before it joined another: kept to the end */
-	struct mutex lock;		/* one JOIN at a time */
+	struct npuemu_ctx *ctx;		/* NULL: npuemu-ctl; stays what it is once @used */
+	bool used;			/* something was done with it: no JOIN any more */
+	struct mutex lock;		/* ctx, used */
 };
 
 /* ---- npuemu_drv.c: the module, its devices, entries ---------------------------------------- */
@@ -324,7 +324,6 @@ void npuemu_ctx_put(struct npuemu_ctx *ctx);
 struct npuemu_ctx *npuemu_ctx_get(u32 slot);
 /* The live context in a slot, or NULL; good within an npuemu_turns section. */
 struct npuemu_ctx *npuemu_ctx_slot(u32 slot);
-bool npuemu_ctx_empty(struct npuemu_ctx *ctx);		/* nothing was made in it */
 /* The context's own view: may it do things?  0, -ENODEV. */
 int npuemu_ctx_check(struct npuemu_ctx *ctx);
 void npuemu_ctx_break(struct npuemu_ctx *ctx);		/* lost its home */

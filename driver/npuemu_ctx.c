@@ -247,46 +247,61 @@ void npuemu_ctx_release(struct npuemu_ctx *ctx)
 		ctx_close(ctx);
 }
 
-bool npuemu_ctx_empty(struct npuemu_ctx *ctx)
+/* The context of @other, held for one more file. */
+static struct npuemu_ctx *ctx_to_join(struct npuemu_file *other)
 {
-	bool empty;
+	struct npuemu_ctx *ctx;
 
-	mutex_lock(&ctx->lock);
-	empty = xa_empty(&ctx->bos) && xa_empty(&ctx->cqs) && xa_empty(&ctx->rqs) &&
-		xa_empty(&ctx->queues) && mtree_empty(&ctx->places);
-	mutex_unlock(&ctx->lock);
-	return empty;
+	mutex_lock(&other->lock);
+	ctx = other->ctx;
+	if (ctx->mm != current->mm)
+		ctx = ERR_PTR(-EXDEV);
+	else if (!npuemu_ctx_hold(ctx))
+		ctx = ERR_PTR(-EBADF);
+	else
+		other->used = true;	/* it has to stay where it is */
+	mutex_unlock(&other->lock);
+	return ctx;
+}
+
+static int join(struct npuemu_file *f, struct npuemu_file *other)
+{
+	struct npuemu_ctx *ctx, *old = NULL;
+	int err = 0;
+
+	if (other == f)
+		return -EBUSY;
+	/* one lock at a time: two files may be told to join each other */
+	ctx = ctx_to_join(other);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	mutex_lock(&f->lock);
+	if (f->used)
+		err = -EBUSY;
+	else if (f->ctx->mm != current->mm)
+		err = -EPERM;
+	if (!err) {
+		old = f->ctx;
+		f->ctx = ctx;
+		f->used = true;
+	}
+	mutex_unlock(&f->lock);
+	npuemu_ctx_release(err ? ctx : old);
+	return err;
 }
 
 int npuemu_join(struct npuemu_file *f, struct npuemu_ioc_join *a)
 {
 	struct npuemu_file *other;
 	struct file *file;
-	int err = 0;
+	int err = -EBADF;
 
 	file = fget(a->fd);
 	if (!file)
 		return -EBADF;
 	other = npuemu_file_of(file);
-	if (!other || !other->dev) {
-		err = -EBADF;
-		goto out;
-	}
-	mutex_lock(&f->lock);
-	if (other == f || f->left)
-		err = -EBUSY;
-	else if (READ_ONCE(other->ctx)->mm != current->mm)
-		err = -EXDEV;
-	else if (!npuemu_ctx_empty(f->ctx))
-		err = -EBUSY;
-	else if (!npuemu_ctx_hold(other->ctx))
-		err = -EBADF;
-	if (!err) {
-		f->left = f->ctx;
-		WRITE_ONCE(f->ctx, other->ctx);
-	}
-	mutex_unlock(&f->lock);
-out:
+	if (other && other->dev)
+		err = join(f, other);
 	fput(file);
 	return err;
 }

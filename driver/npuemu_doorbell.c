@@ -157,8 +157,11 @@ out:
 void npuemu_doorbell_kill(struct npuemu_queue *q)
 {
 	mutex_lock(&q->db_lock);
-	WRITE_ONCE(q->db_state, NPUEMU_DB_DEAD);
-	npuemu_cool(q);
+	/* a reset may come second here, when a close has hot_node in a list of its own */
+	if (q->db_state != NPUEMU_DB_DEAD) {
+		WRITE_ONCE(q->db_state, NPUEMU_DB_DEAD);
+		npuemu_cool(q);
+	}
 	mutex_unlock(&q->db_lock);
 }
 

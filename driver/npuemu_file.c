@@ -3,8 +3,8 @@
  * Entries from user space: open, release, ioctl and mmap.
  *
  * A context belongs to the address space that opened it.  Somebody else who
- * got hold of the file (fork, SCM_RIGHTS) may close it, and pass it to JOIN in
- * no way: the addresses in it would mean nothing there.
+ * got hold of the file (fork, SCM_RIGHTS) may ask what it is, and close it: the
+ * addresses in it would mean nothing there.
  */
 #include <linux/capability.h>
 #include <linux/compat.h>
@@ -18,6 +18,7 @@
 #define ON_CTL		0x2u
 #define ADMIN		0x4u
 #define OUTSIDE		0x8u	/* looks at the state of the device itself */
+#define EARLY		0x10u	/* the file may still JOIN afterwards */
 
 typedef int (*npuemu_ioc_fn)(struct npuemu_file *f, void *arg);
 
@@ -107,8 +108,8 @@ static const struct npuemu_ioc {
 	u32 on;
 	npuemu_ioc_fn fn;
 } iocs[] = {
-	IOC(QUERY, query, ON_DEV | ON_CTL),
-	IOC(JOIN, join, OUTSIDE | ON_DEV),
+	IOC(QUERY, query, EARLY | OUTSIDE | ON_DEV | ON_CTL),
+	IOC(JOIN, join, EARLY | OUTSIDE | ON_DEV),
 	IOC(BO_CREATE, bo_create, ON_DEV),
 	IOC(BO_CLOSE, bo_close, ON_DEV),
 	IOC(BO_EXPORT, bo_export, ON_DEV),
@@ -202,22 +203,35 @@ static long ioc_run(struct npuemu_file *f, const struct npuemu_ioc *e, void __us
 	return err;
 }
 
-static bool stranger(const struct npuemu_ctx *ctx)
+/*
+ * The context to work with, from now on for ever: 0, or -EPERM for somebody who
+ * did not open it.
+ */
+static int ctx_use(struct npuemu_file *f)
 {
-	return ctx && current->mm != ctx->mm;
+	if (!READ_ONCE(f->used)) {
+		mutex_lock(&f->lock);
+		WRITE_ONCE(f->used, true);
+		mutex_unlock(&f->lock);
+	}
+	return current->mm == READ_ONCE(f->ctx)->mm ? 0 : -EPERM;
 }
 
 static long npuemu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct npuemu_file *f = file->private_data;
 	const struct npuemu_ioc *e = ioc_find(f, cmd);
+	int err;
 
 	if (!e)
 		return -ENOTTY;
 	if (e->on & ADMIN && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	if (stranger(READ_ONCE(f->ctx)))
-		return -EPERM;
+	if (f->dev && !(e->on & EARLY)) {
+		err = ctx_use(f);
+		if (err)
+			return err;
+	}
 	return ioc_run(f, e, (void __user *)arg, _IOC_SIZE(cmd));
 }
 
@@ -257,8 +271,11 @@ static int npuemu_flush(struct file *file, fl_owner_t id)
 {
 	struct npuemu_file *f = file->private_data;
 
-	if (f->ctx)
-		npuemu_pager_flush(READ_ONCE(f->ctx));
+	if (!f->dev)
+		return 0;
+	mutex_lock(&f->lock);
+	npuemu_pager_flush(f->ctx);
+	mutex_unlock(&f->lock);
 	return 0;
 }
 
@@ -268,8 +285,6 @@ static int npuemu_release(struct inode *inode, struct file *file)
 
 	if (f->ctx)
 		npuemu_ctx_release(f->ctx);
-	if (f->left)
-		npuemu_ctx_release(f->left);
 	mutex_destroy(&f->lock);
 	kfree(f);
 	return 0;
@@ -306,8 +321,9 @@ static int npuemu_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (!f->dev)
 		return -ENODEV;
-	if (stranger(READ_ONCE(f->ctx)))
-		return -EPERM;
+	err = ctx_use(f);
+	if (err)
+		return err;
 	if (!npuemu_dev_enter(f->dev, &idx))
 		return -ENODEV;
 	err = npuemu_ctx_check(READ_ONCE(f->ctx));

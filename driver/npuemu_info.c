@@ -9,10 +9,25 @@
 
 /* ---- The board and its devices ------------------------------------------------------ */
 
+static void query_ctx(struct npuemu_file *f, struct npuemu_ioc_query *a)
+{
+	const struct npuemu_ctx *ctx;
+
+	mutex_lock(&f->lock);
+	ctx = f->ctx;
+	a->slot = ctx->slot;
+	a->ring_offset = ctx->window;
+	a->ring_bytes = NPUEMU_RING_WINDOW;
+	a->db_offset = a->ring_offset + NPUEMU_RING_WINDOW;
+	a->db_bytes = NPUEMU_DB_WINDOW;
+	a->rec_offset = a->db_offset + NPUEMU_DB_WINDOW;
+	a->rec_bytes = NPUEMU_REC_WINDOW;
+	mutex_unlock(&f->lock);
+}
+
 int npuemu_ioc_query(struct npuemu_file *f, struct npuemu_ioc_query *a)
 {
 	const struct npuemu_machine *m = &npuemu_machine;
-	struct npuemu_ctx *ctx = f->ctx;
 
 	memset(a, 0, sizeof(*a));
 	a->version = NPUEMU_UAPI_VERSION;
@@ -22,82 +37,46 @@ int npuemu_ioc_query(struct npuemu_file *f, struct npuemu_ioc_query *a)
 	a->servers = m->servers;
 	a->generation = m->generation;
 	a->has_udma = m->engine[NPUEMU_ENGINE_UDMA].present;
-	a->slot = ctx ? ctx->slot : ~0u;
+	a->slot = ~0u;
 	a->board_id = npuemu_board_id;
 	a->poll_us = READ_ONCE(npuemu_poll_us);
 	a->hbm_bytes = m->hbm_bytes;
 	a->budget_bytes = npuemu_budget;
 	a->backed_bytes = atomic64_read(&npuemu_backed_bytes);
-	if (ctx) {
-		a->ring_offset = ctx->window;
-		a->ring_bytes = NPUEMU_RING_WINDOW;
-		a->db_offset = a->ring_offset + NPUEMU_RING_WINDOW;
-		a->db_bytes = NPUEMU_DB_WINDOW;
-		a->rec_offset = a->db_offset + NPUEMU_DB_WINDOW;
-		a->rec_bytes = NPUEMU_REC_WINDOW;
-	}
+	if (f->dev)
+		query_ctx(f, a);
 	strscpy(a->machine, m->name, sizeof(a->machine));
 	strscpy(a->soc, m->soc, sizeof(a->soc));
 	return 0;
 }
 
-/* Queues of a context on a device (NULL: on any), and their counters. */
-static u32 queues_count(struct npuemu_ctx *ctx, struct npuemu_dev *dev,
-			struct npuemu_ioc_counters *cnt)
+static u32 queues_count(struct npuemu_ctx *ctx, const struct npuemu_dev *dev)
 {
 	int idx = srcu_read_lock(&npuemu_turns);
 	struct npuemu_queue *q;
 	unsigned long i;
 	u32 n = 0;
 
-	xa_for_each(&ctx->queues, i, q) {
-		if (dev && q->dev != dev)
-			continue;
-		n++;
-		if (cnt)
-			npuemu_counters_add(&q->cnt, cnt);
-	}
+	xa_for_each(&ctx->queues, i, q)
+		n += q->dev == dev;
 	srcu_read_unlock(&npuemu_turns, idx);
 	return n;
 }
 
-struct usage {
-	u32 buffers;
-	u32 imports;
-	u64 used;
-	u64 backed;
-};
-
-static u64 bo_backed(const struct npuemu_bo *bo)
-{
-	u64 i, n = 0;
-
-	if (!bo->arena.chunk)
-		return 0;
-	for (i = 0; i << NPUEMU_CHUNK_SHIFT < bo->room; i++)
-		if (READ_ONCE(bo->arena.chunk[i]))
-			n += min(bo->room - (i << NPUEMU_CHUNK_SHIFT), NPUEMU_CHUNK_BYTES);
-	return n;
-}
-
-static void bos_count(struct npuemu_ctx *ctx, struct npuemu_dev *dev, struct usage *u)
+static bool has_bo_on(struct npuemu_ctx *ctx, const struct npuemu_dev *dev)
 {
 	struct npuemu_bo_handle *h;
+	bool found = false;
 	unsigned long i;
 
 	mutex_lock(&ctx->lock);
 	xa_for_each(&ctx->bos, i, h) {
-		if (dev && h->bo->dev != dev)
-			continue;
-		if (h->imported) {
-			u->imports++;
-			continue;
-		}
-		u->buffers++;
-		u->used += h->bo->room;
-		u->backed += bo_backed(h->bo);
+		found = h->bo->dev == dev;
+		if (found)
+			break;
 	}
 	mutex_unlock(&ctx->lock);
+	return found;
 }
 
 int npuemu_ioc_device(struct npuemu_file *f, struct npuemu_ioc_device *a)
@@ -124,15 +103,12 @@ int npuemu_ioc_device(struct npuemu_file *f, struct npuemu_ioc_device *a)
 	a->db_missed = atomic64_read(&npuemu_db_missed);
 	a->dead = READ_ONCE(dev->dead);
 	for (i = 0; i < NPUEMU_MAX_SLOTS; i++) {
-		struct usage u = { 0 };
-
 		ctx = npuemu_ctx_get(i);
 		if (!ctx)
 			continue;
-		n = queues_count(ctx, dev, NULL);
-		bos_count(ctx, dev, &u);
+		n = queues_count(ctx, dev);
 		a->queues += n;
-		a->processes += n || u.buffers || u.imports;
+		a->processes += n || has_bo_on(ctx, dev);
 		npuemu_ctx_put(ctx);
 	}
 	return 0;
@@ -181,23 +157,23 @@ int npuemu_ioc_link(struct npuemu_file *f, struct npuemu_ioc_link *a)
 
 static void process_fill(struct npuemu_ctx *ctx, struct npuemu_ioc_process *p)
 {
-	struct usage u = { 0 };
+	struct npuemu_usage u;
 
+	npuemu_ctx_usage(ctx, &u);
 	memset(p, 0, sizeof(*p));
 	p->slot = ctx->slot;
 	p->pid = ctx->pid;
-	p->queues = queues_count(ctx, NULL, &p->cnt);
-	bos_count(ctx, NULL, &u);
-	p->segments = npuemu_segs_count(ctx);
+	p->queues = u.queues;
+	p->segments = u.segments;
 	p->buffers = u.buffers;
 	p->imports = u.imports;
-	p->hbm_used = u.used;
-	p->hbm_backed = u.backed;
+	p->hbm_used = u.hbm_used;
+	p->hbm_backed = u.hbm_backed;
+	p->cnt = u.cnt;
 	strscpy(p->comm, ctx->comm, sizeof(p->comm));
 	npuemu_describe_sleeper(ctx, p->waits, sizeof(p->waits));
 }
 
-/* Contexts that joined nobody and made nothing are not counted: observers of sorts. */
 int npuemu_ioc_processes(struct npuemu_file *f, struct npuemu_ioc_list *a)
 {
 	struct npuemu_ioc_process __user *to = u64_to_user_ptr(a->list);

@@ -25,6 +25,7 @@ static void cq_free(struct npuemu_cq *cq)
 	npuemu_record_give(cq->ctx, cq->record);
 	if (cq->eventfd)
 		eventfd_ctx_put(cq->eventfd);
+	cq->ctx->ncqs--;
 	kfree(cq);
 	npuemu_leak(NPUEMU_LEAK_CQ, -1);
 }
@@ -68,13 +69,15 @@ int npuemu_ioc_cq_create(struct npuemu_file *f, struct npuemu_ioc_cq_create *a)
 		return -ENOMEM;
 	cq->jfc.shared = a->flags & NPUEMU_CQF_SHARED;
 	mutex_lock(&ctx->lock);
-	err = ctx->closing ? -ENODEV : cq_setup(ctx, cq, a->depth, timed);
+	err = ctx->closing ? -ENODEV : ctx->ncqs >= NPUEMU_CTX_CQS ? -ENOSPC :
+	      cq_setup(ctx, cq, a->depth, timed);
 	if (err) {
 		mutex_unlock(&ctx->lock);
 		kfree(cq);
 		return err;
 	}
 	npuemu_leak(NPUEMU_LEAK_CQ, 1);
+	ctx->ncqs++;
 	a->record = cq->record;
 	a->ring = cq->mem.at;
 	a->times = timed ? cq->mem.at + (u64)a->depth * NPUEMU_CQE_SIZE : ~0ull;
@@ -160,7 +163,7 @@ int npuemu_ioc_cq_eventfd(struct npuemu_file *f, struct npuemu_ioc_cq_eventfd *a
 		return -ENOENT;
 	}
 	old = cq->eventfd;
-	rcu_assign_pointer(cq->eventfd, new);
+	smp_store_release(&cq->eventfd, new); /* complete */
 	/* counts as a sleeper: completions are announced */
 	npuemu_fetch_add(&cq->jfc.waiters, (u32)!!new - (u32)!!old);
 	mutex_unlock(&ctx->lock);

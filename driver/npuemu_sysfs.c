@@ -206,13 +206,16 @@ const struct attribute_group *npuemu_dev_groups[] = { &dev_group, NULL };
 void npuemu_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct npuemu_file *f = file->private_data;
-	struct npuemu_ctx *ctx = READ_ONCE(f->ctx);
 	struct npuemu_usage u;
+	struct npuemu_ctx *ctx;
 
-	if (!ctx) {
+	if (!f->dev) {
 		seq_puts(m, "npuemu-device:\tctl\n");
 		return;
 	}
+	/* it may be joining another one */
+	mutex_lock(&f->lock);
+	ctx = f->ctx;
 	npuemu_ctx_usage(ctx, &u);
 	seq_printf(m, "npuemu-device:\t%u\n", f->dev->index);
 	seq_printf(m, "npuemu-context:\t%u.%u\n", ctx->slot, ctx->gen);
@@ -224,4 +227,5 @@ void npuemu_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "npuemu-queues:\t%u\n", u.queues);
 	seq_printf(m, "npuemu-wqes:\t%llu\n", u.cnt.wqes);
 	seq_printf(m, "npuemu-bytes:\t%llu\n", u.cnt.bytes);
+	mutex_unlock(&f->lock);
 }

@@ -120,7 +120,7 @@ static int word_ready(struct npuemu_ctx *ctx, const struct npuemu_ioc_wait_item 
 	if (compare(word_read(&l, it->va), it->cmp, it->value))
 		return 1;
 	bo = container_of(l.arena, struct npuemu_bo, arena);
-	if (!bo->owner_life || bo->owner_life == ctx->life)
+	if (!bo->owner_life)
 		return 0;
 	owner = npuemu_ctx_slot(bo->owner_slot);
 	return owner && READ_ONCE(owner->life) == bo->owner_life ? 0 : -EOWNERDEAD;

@@ -91,7 +91,7 @@ bool npuemu_complete(struct npuemu_jfs *q, u32 last_bb, u32 status, u32 bytes,
 	npuemu_publish(jfc, e);
 	if (jfc->shared)
 		unlock(jfc);
-	if (unlikely(q->chip->trace))
+	if (unlikely(READ_ONCE(q->chip->trace)))
 		q->chip->ops->trace(q, NPUEMU_TR_COMPLETE, last_bb, status);
 	WRITE_ONCE(q->cnt->cqes, q->cnt->cqes + 1);
 	q->completed = true;

@@ -64,7 +64,7 @@ static __cold void fail(struct npuemu_jfs *q, u32 status)
 
 static void accept_pi(struct npuemu_jfs *q, u32 pi)
 {
-	if (unlikely(q->chip->trace))
+	if (unlikely(READ_ONCE(q->chip->trace)))
 		q->chip->ops->trace(q, NPUEMU_TR_DOORBELL, pi, 0);
 	WRITE_ONCE(q->pi, pi);
 	WRITE_ONCE(q->cnt->doorbells, q->cnt->doorbells + 1);
@@ -168,7 +168,7 @@ bool npuemu_fetch(struct npuemu_jfs *q, struct npuemu_wqe *w)
 		w->op = NULL;
 		w->len = 0;
 	}
-	if (unlikely(q->chip->trace))
+	if (unlikely(READ_ONCE(q->chip->trace)))
 		q->chip->ops->trace(q, NPUEMU_TR_EXECUTE, ci,
 				    (w->bb[0] >> 40 & 0xff) | w->len << 8);
 	return true;
@@ -299,7 +299,7 @@ no_room:
 /* Nothing about the queue asks for the long walk. */
 static inline bool plain(const struct npuemu_jfs *q)
 {
-	return !q->type && !q->nfaults && !q->chip->trace && !q->jfc->shared && !q->jfc->times;
+	return !q->type && !q->nfaults && !READ_ONCE(q->chip->trace) && !q->jfc->shared && !q->jfc->times;
 }
 
 static bool turn(struct npuemu_jfs *q, bool *waiting)
@@ -421,7 +421,7 @@ int npuemu_jfs_modify(struct npuemu_jfs *q, u32 state)
 		return -EINVAL;
 	}
 	q->state = state;
-	if (unlikely(q->chip->trace))
+	if (unlikely(READ_ONCE(q->chip->trace)))
 		q->chip->ops->trace(q, NPUEMU_TR_STATE, q->ci, state);
 	return 0;
 }
