@@ -180,7 +180,7 @@ int npuemu_dev_reset(struct npuemu_dev *dev, bool unplug)
 	WRITE_ONCE(dev->resets, dev->resets + 1);
 	WRITE_ONCE(dev->dead, true);
 	synchronize_srcu_expedited(&dev->guard);
-	npuemu_bos_revoke(dev);
+	/* contexts before buffers: who waits is told of the reset, not of its effects */
 	for (i = 0; i < NPUEMU_MAX_SLOTS; i++) {
 		ctx = npuemu_ctx_get(i);
 		if (!ctx)
@@ -191,6 +191,7 @@ int npuemu_dev_reset(struct npuemu_dev *dev, bool unplug)
 			npuemu_queues_kill(ctx, dev);
 		npuemu_ctx_put(ctx);
 	}
+	npuemu_bos_revoke(dev);
 	npuemu_grace();
 	if (!unplug)
 		WRITE_ONCE(dev->dead, false);

@@ -83,9 +83,20 @@ static unsigned int count_dir(const char *path)
 	return n;
 }
 
-static void *nothing(void *arg)
+static void *say_tid(void *arg)
 {
-	return arg;
+	*(pid_t *)arg = (pid_t)syscall(SYS_gettid);
+	return NULL;
+}
+
+/* A thread that was joined is in /proc a moment longer, and would be counted. */
+static void wait_gone(pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d", (int)tid);
+	while (!access(path, F_OK))
+		usleep(500);
 }
 
 /* Without making a board. */
@@ -113,6 +124,7 @@ bool sys_kernel(void)
 void sys_start(void)
 {
 	const char *name = getenv("NPUEMU_BOARD");
+	pid_t tid = 0;
 	pthread_t t;
 
 	if (name && *name)
@@ -123,10 +135,11 @@ void sys_start(void)
 	kernel = on_kernel();
 	sys_spawn_start();
 	/* A sanitizer may start a thread of its own with the first one. */
-	if (pthread_create(&t, NULL, nothing, NULL) || pthread_join(t, NULL)) {
+	if (pthread_create(&t, NULL, say_tid, &tid) || pthread_join(t, NULL)) {
 		perror("sys_start: pthread_create");
 		exit(1);
 	}
+	wait_gone(tid);
 }
 
 int sys_setup(void **state)
