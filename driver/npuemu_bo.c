@@ -174,19 +174,19 @@ void npuemu_bo_publish(struct npuemu_bo *bo)
 struct npuemu_bo *npuemu_bo_new(struct npuemu_dev *dev, u64 bytes, struct npuemu_ctx *maker)
 {
 	struct npuemu_bo *bo;
-	int err;
+	u64 room;
 
 	if (!bytes)
 		return ERR_PTR(-EINVAL);
 	if (bytes > NPUEMU_BO_MAX)
 		return ERR_PTR(-ENOSPC);
+	room = PAGE_ALIGN(bytes);
+	/* first: what is refused shall not use up addresses of the device */
+	if (!charge(&dev->hbm_used, room, npuemu_machine.hbm_bytes))
+		return ERR_PTR(-ENOSPC);
 	bo = npuemu_bo_alloc(dev, bytes, maker);
 	if (!bo)
-		return ERR_PTR(-ENOMEM);
-	err = -ENOSPC;
-	if (!charge(&dev->hbm_used, bo->room, npuemu_machine.hbm_bytes))
-		goto no_room;
-	err = -ENOMEM;
+		goto no_bo;
 	bo->arena.chunk = kvcalloc(chunk_count(bo), sizeof(*bo->arena.chunk), GFP_KERNEL_ACCOUNT);
 	if (!bo->arena.chunk)
 		goto no_table;
@@ -195,10 +195,10 @@ struct npuemu_bo *npuemu_bo_new(struct npuemu_dev *dev, u64 bytes, struct npuemu
 	return bo;
 
 no_table:
-	atomic64_sub(bo->room, &dev->hbm_used);
-no_room:
 	npuemu_bo_put(bo);
-	return ERR_PTR(err);
+no_bo:
+	atomic64_sub(room, &dev->hbm_used);
+	return ERR_PTR(-ENOMEM);
 }
 
 struct npuemu_bo *npuemu_bo_find_foreign(struct npuemu_dev *dev, struct dma_buf *dmabuf,

@@ -105,6 +105,8 @@ static void ctx_free(struct kref *ref)
 {
 	struct npuemu_ctx *ctx = container_of(ref, struct npuemu_ctx, ref);
 
+	/* not on close: a reset may still write the BROKEN record */
+	npuemu_rings_exit(ctx);
 	mtree_destroy(&ctx->maps);
 	mtree_destroy(&ctx->places);
 	xa_destroy(&ctx->bos);
@@ -154,7 +156,7 @@ static void ctx_chip(struct npuemu_ctx *ctx)
 struct npuemu_ctx *npuemu_ctx_new(struct npuemu_dev *home)
 {
 	struct npuemu_ctx *ctx;
-	int err = -ENOMEM;
+	int err;
 
 	if (!current->mm)
 		return ERR_PTR(-EINVAL);
@@ -174,25 +176,24 @@ struct npuemu_ctx *npuemu_ctx_new(struct npuemu_dev *home)
 	ctx_tables(ctx);
 	ctx_chip(ctx);
 	ctx->window = npuemu_dev_range(home, NPUEMU_WINDOW_BYTES);
+	npuemu_inbox_init(ctx);
+	err = npuemu_rings_init(ctx);	/* before anything that fails: see ctx_free() */
+	if (err)
+		goto failed;
+	err = -ENOMEM;
 	ctx->queue_gen = kvzalloc(NPUEMU_CTX_QUEUES, GFP_KERNEL_ACCOUNT);
 	if (!ctx->queue_gen)
-		goto no_memory;
-	npuemu_inbox_init(ctx);
-	err = npuemu_rings_init(ctx);
-	if (err)
-		goto no_memory;
+		goto failed;
 	err = slot_take(ctx);
 	if (err)
-		goto no_slot;
+		goto failed;
 	npuemu_trace_ctx(ctx);
 	/* reset in between: it may not have seen us */
 	if (READ_ONCE(home->resets) != ctx->home_resets)
 		npuemu_ctx_break(ctx);
 	return ctx;
 
-no_slot:
-	npuemu_rings_exit(ctx);
-no_memory:
+failed:
 	npuemu_ctx_put(ctx);
 	return ERR_PTR(err);
 }
@@ -227,7 +228,6 @@ static void ctx_close(struct npuemu_ctx *ctx)
 	npuemu_segs_drop(ctx);
 	mutex_unlock(&ctx->lock);
 	npuemu_handles_drop(ctx);
-	npuemu_rings_exit(ctx);
 	mutex_lock(&ctxs_lock);
 	smp_store_release(&ctxs[ctx->slot], NULL);
 	mutex_unlock(&ctxs_lock);
@@ -259,7 +259,7 @@ static struct npuemu_ctx *ctx_to_join(struct npuemu_file *other)
 	else if (!npuemu_ctx_hold(ctx))
 		ctx = ERR_PTR(-EBADF);
 	else
-		other->used = true;	/* it has to stay where it is */
+		WRITE_ONCE(other->used, true);	/* it has to stay where it is */
 	mutex_unlock(&other->lock);
 	return ctx;
 }
@@ -271,6 +271,9 @@ static int join(struct npuemu_file *f, struct npuemu_file *other)
 
 	if (other == f)
 		return -EBUSY;
+	/* here, not only below: @other would count as used, and in vain */
+	if (smp_load_acquire(&f->used))	/* the context it stays with */
+		return READ_ONCE(f->ctx)->mm == current->mm ? -EBUSY : -EPERM;
 	/* one lock at a time: two files may be told to join each other */
 	ctx = ctx_to_join(other);
 	if (IS_ERR(ctx))
@@ -282,8 +285,9 @@ static int join(struct npuemu_file *f, struct npuemu_file *other)
 		err = -EPERM;
 	if (!err) {
 		old = f->ctx;
-		f->ctx = ctx;
-		f->used = true;
+		WRITE_ONCE(f->ctx, ctx);
+		/* pairs with ctx_use(): who sees it sees the new context, for the old one goes */
+		smp_store_release(&f->used, true);
 	}
 	mutex_unlock(&f->lock);
 	npuemu_ctx_release(err ? ctx : old);
@@ -315,7 +319,10 @@ int npuemu_ctx_check(struct npuemu_ctx *ctx)
 
 void npuemu_ctx_break(struct npuemu_ctx *ctx)
 {
+	/* who makes a queue right now is either seen below, or sees it */
+	mutex_lock(&ctx->lock);
 	WRITE_ONCE(ctx->broken, true);
+	mutex_unlock(&ctx->lock);
 	WRITE_ONCE(*npuemu_record(ctx, 0, NPUEMU_REC_BROKEN), 1);
 	npuemu_queues_kill(ctx, NULL);
 	wake_up_all(&ctx->bell);

@@ -127,6 +127,19 @@ vm_fault_t npuemu_doorbell_fault(struct npuemu_queue *q, struct vm_fault *vmf)
 	return ret;
 }
 
+/*
+ * Nothing to do, and nobody is, or was meanwhile, in a turn: within one, a WQE that
+ * will have to wait is for a moment neither in the ring nor under way.
+ */
+static bool quiet(const struct npuemu_queue *q)
+{
+	u32 owner = smp_load_acquire(&q->owner);	/* what the last turn left behind */
+	bool news = npuemu_queue_news(q);
+
+	smp_rmb(); /* and look again after all of that */
+	return !news && !(owner & 1) && READ_ONCE(q->owner) == owner;
+}
+
 bool npuemu_doorbell_park(struct npuemu_queue *q)
 {
 	bool parked = false;
@@ -139,7 +152,7 @@ bool npuemu_doorbell_park(struct npuemu_queue *q)
 	WIDEN(db_park_delay_us);
 	zap(q);
 	/* only now, with every way to store closed: did something come in between? */
-	if (!db_no_recheck && npuemu_queue_news(q)) {
+	if (!db_no_recheck && !quiet(q)) {
 		WRITE_ONCE(q->db_state, NPUEMU_DB_RUN);
 		goto out;
 	}

@@ -273,23 +273,19 @@ static int __init nodes_init(void)
 	struct device *ctl;
 	int err;
 
+	/* cdev_add() comes last of all: an open file keeps no module whose init fails */
+	cdev_init(&cdev, &npuemu_fops);
+	cdev.owner = THIS_MODULE;
 	err = alloc_chrdev_region(&first_devt, 0, CTL_MINOR + 1, "npuemu");
 	if (err)
 		return err;
 	err = class_register(&npuemu_class);
 	if (err)
 		goto no_class;
-	cdev_init(&cdev, &npuemu_fops);
-	cdev.owner = THIS_MODULE;
-	err = cdev_add(&cdev, first_devt, CTL_MINOR + 1);
-	if (err)
-		goto no_cdev;
 	ctl = device_create(&npuemu_class, NULL, first_devt + CTL_MINOR, NULL, "npuemu-ctl");
 	if (!IS_ERR(ctl))
 		return 0;
 	err = PTR_ERR(ctl);
-	cdev_del(&cdev);
-no_cdev:
 	class_unregister(&npuemu_class);
 no_class:
 	unregister_chrdev_region(first_devt, CTL_MINOR + 1);
@@ -299,7 +295,6 @@ no_class:
 static void nodes_exit(void)
 {
 	device_destroy(&npuemu_class, first_devt + CTL_MINOR);
-	cdev_del(&cdev);
 	class_unregister(&npuemu_class);
 	unregister_chrdev_region(first_devt, CTL_MINOR + 1);
 }
@@ -335,10 +330,16 @@ static int __init npuemu_module_init(void)
 	}
 	npuemu_debugfs_init();
 	npuemu_watchdog_start();
+	err = cdev_add(&cdev, first_devt, CTL_MINOR + 1);
+	if (err)
+		goto no_cdev;
 	pr_info("npuemu: %u devices of a %s, %llu MiB each\n", n, npuemu_machine.name,
 		npuemu_machine.hbm_bytes >> 20);
 	return 0;
 
+no_cdev:
+	npuemu_watchdog_stop();
+	npuemu_debugfs_exit();
 no_dev:
 	devs_exit(n);
 	nodes_exit();
@@ -355,6 +356,7 @@ no_memory:
 /* Files, mappings and dma-bufs hold the module: nobody is here any more. */
 static void __exit npuemu_module_exit(void)
 {
+	cdev_del(&cdev);
 	npuemu_watchdog_stop();
 	npuemu_debugfs_exit();
 	devs_exit(npuemu_machine.devices);

@@ -209,12 +209,18 @@ static long ioc_run(struct npuemu_file *f, const struct npuemu_ioc *e, void __us
  */
 static int ctx_use(struct npuemu_file *f)
 {
-	if (!READ_ONCE(f->used)) {
-		mutex_lock(&f->lock);
+	int err;
+
+	/* pairs with join(): the context it stays with */
+	if (smp_load_acquire(&f->used))
+		return current->mm == READ_ONCE(f->ctx)->mm ? 0 : -EPERM;
+	mutex_lock(&f->lock);
+	err = current->mm == f->ctx->mm ? 0 : -EPERM;
+	/* a stranger does not keep the owner from a JOIN */
+	if (!err)
 		WRITE_ONCE(f->used, true);
-		mutex_unlock(&f->lock);
-	}
-	return current->mm == READ_ONCE(f->ctx)->mm ? 0 : -EPERM;
+	mutex_unlock(&f->lock);
+	return err;
 }
 
 static long npuemu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -3,18 +3,25 @@
  * Looking around: the board, its devices, links, processes and queues; and the
  * table of injected faults, which every engine reads when its generation moves.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/nospec.h>
 #include <linux/uaccess.h>
 #include "npuemu.h"
 
 /* ---- The board and its devices ------------------------------------------------------ */
 
-static void query_ctx(struct npuemu_file *f, struct npuemu_ioc_query *a)
+/* The lock keeps the context: a JOIN may be about to replace it. */
+static int query_ctx(struct npuemu_file *f, struct npuemu_ioc_query *a)
 {
-	const struct npuemu_ctx *ctx;
+	struct npuemu_ctx *ctx;
+	int err;
 
 	mutex_lock(&f->lock);
 	ctx = f->ctx;
+	err = ctx->mm != current->mm ? -EPERM : npuemu_ctx_check(ctx);
+	if (!err && READ_ONCE(f->dev->dead))
+		err = -ENODEV;
 	a->slot = ctx->slot;
 	a->ring_offset = ctx->window;
 	a->ring_bytes = NPUEMU_RING_WINDOW;
@@ -23,6 +30,7 @@ static void query_ctx(struct npuemu_file *f, struct npuemu_ioc_query *a)
 	a->rec_offset = a->db_offset + NPUEMU_DB_WINDOW;
 	a->rec_bytes = NPUEMU_REC_WINDOW;
 	mutex_unlock(&f->lock);
+	return err;
 }
 
 int npuemu_ioc_query(struct npuemu_file *f, struct npuemu_ioc_query *a)
@@ -43,11 +51,9 @@ int npuemu_ioc_query(struct npuemu_file *f, struct npuemu_ioc_query *a)
 	a->hbm_bytes = m->hbm_bytes;
 	a->budget_bytes = npuemu_budget;
 	a->backed_bytes = atomic64_read(&npuemu_backed_bytes);
-	if (f->dev)
-		query_ctx(f, a);
 	strscpy(a->machine, m->name, sizeof(a->machine));
 	strscpy(a->soc, m->soc, sizeof(a->soc));
-	return 0;
+	return f->dev ? query_ctx(f, a) : 0;
 }
 
 static u32 queues_count(struct npuemu_ctx *ctx, const struct npuemu_dev *dev)
@@ -155,6 +161,12 @@ int npuemu_ioc_link(struct npuemu_file *f, struct npuemu_ioc_link *a)
 
 /* ---- Lists ---------------------------------------------------------------------------------- */
 
+/* Everybody may see who is there and how much he does; addresses are his own. */
+static bool may_see_addresses(const struct npuemu_ctx *ctx)
+{
+	return uid_eq(ctx->uid, current_fsuid()) || capable(CAP_SYS_ADMIN);
+}
+
 static void process_fill(struct npuemu_ctx *ctx, struct npuemu_ioc_process *p)
 {
 	struct npuemu_usage u;
@@ -171,7 +183,8 @@ static void process_fill(struct npuemu_ctx *ctx, struct npuemu_ioc_process *p)
 	p->hbm_backed = u.hbm_backed;
 	p->cnt = u.cnt;
 	strscpy(p->comm, ctx->comm, sizeof(p->comm));
-	npuemu_describe_sleeper(ctx, p->waits, sizeof(p->waits));
+	if (may_see_addresses(ctx))
+		npuemu_describe_sleeper(ctx, p->waits, sizeof(p->waits));
 }
 
 int npuemu_ioc_processes(struct npuemu_file *f, struct npuemu_ioc_list *a)
@@ -224,6 +237,7 @@ int npuemu_ioc_queues(struct npuemu_file *f, struct npuemu_ioc_list *a)
 	struct npuemu_ioc_queue_query *p;
 	struct npuemu_ctx *ctx;
 	unsigned long at;
+	bool causes;
 	u32 n = 0;
 	int err = 0;
 
@@ -235,9 +249,14 @@ int npuemu_ioc_queues(struct npuemu_file *f, struct npuemu_ioc_list *a)
 	p = kmalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 	if (!p)
 		err = -ENOMEM;
-	for (at = 0; !err && queue_next(ctx, &at, p); at++, n++)
+	causes = may_see_addresses(ctx);
+	for (at = 0; !err && queue_next(ctx, &at, p); at++, n++) {
+		if (!causes)
+			memset(p->cause, 0, sizeof(p->cause));
 		if (n < a->nr && copy_to_user(&to[n], p, sizeof(*p)))
 			err = -EFAULT;
+		cond_resched();
+	}
 	kfree(p);
 	npuemu_ctx_put(ctx);
 	a->total = n;

@@ -278,8 +278,13 @@ void npuemu_pager_flush(struct npuemu_ctx *ctx)
 {
 	struct npuemu_pager *p = smp_load_acquire(&ctx->pager); /* it is complete */
 
-	/* the last thread of the owner closes its files: its memory has gone before */
-	if (p && current->flags & PF_EXITING && task_tgid_nr(current) == ctx->pid)
+	if (!p || !(current->flags & PF_EXITING) || task_tgid_nr(current) != ctx->pid)
+		return;
+	/*
+	 * The owner, whose memory has gone before its files; not one thread of it
+	 * that ends and had files of its own (unshare).
+	 */
+	if (current->signal->flags & SIGNAL_GROUP_EXIT || !atomic_read(&current->signal->live))
 		pager_cut(p);
 }
 

@@ -8,6 +8,7 @@
  */
 #include <linux/delay.h>
 #include <linux/log2.h>
+#include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
 #include "npuemu.h"
@@ -435,6 +436,8 @@ int npuemu_ioc_queue_create(struct npuemu_file *f, struct npuemu_ioc_queue_creat
 	    a->flags & ~NPUEMU_QF_ERROR_SUSPEND || a->rnr_retry > 7 ||
 	    !pow2_within(a->depth, NPUEMU_SQ_MIN_BB, NPUEMU_SQ_MAX_BB))
 		return -EINVAL;
+	a->device = array_index_nospec(a->device, npuemu_machine.devices);
+	a->type = array_index_nospec(a->type, ARRAY_SIZE(kinds));
 	if (!npuemu_machine.engine[kinds[a->type]].present)
 		return -EOPNOTSUPP;
 	q = kvzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
@@ -533,6 +536,11 @@ int npuemu_ioc_queue_modify(struct npuemu_file *f, struct npuemu_ioc_queue_modif
 	if (!q)
 		goto out;
 	err = a->state > NPUEMU_QS_ERROR ? -EINVAL : npuemu_queue_own(q);
+	/* nobody would look at it any more, whatever state it is said to be in */
+	if (!err && READ_ONCE(q->db_state) == NPUEMU_DB_DEAD) {
+		npuemu_jfs_release(&q->jfs);
+		err = -ENODEV;
+	}
 	if (err)
 		goto out;
 	a->was = q->jfs.state;
@@ -600,25 +608,42 @@ int npuemu_ioc_queue_query(struct npuemu_file *f, struct npuemu_ioc_queue_query 
 
 /* ---- The end of a context, or of a device --------------------------------------------------------- */
 
+/*
+ * ERROR, and what is outstanding is flushed: a ring full of WQEs, but not for as
+ * long as user space goes on posting.  In an npuemu_turns section.
+ */
+static void queue_kill(struct npuemu_queue *q)
+{
+	u32 n = q->depth / NPUEMU_TURN_WQES + 2;
+	bool more = true, waiting = false;
+
+	/* owned for each turn, not tried: nobody comes after us to do it */
+	for (; n && more && !waiting && !npuemu_queue_own(q); n--) {
+		npuemu_jfs_modify(&q->jfs, NPUEMU_QS_ERROR);
+		more = npuemu_jfs_turn(&q->jfs, false, &waiting);
+		WRITE_ONCE(q->waits, waiting);
+		npuemu_jfs_release(&q->jfs);
+		cond_resched();
+	}
+	npuemu_doorbell_kill(q);
+}
+
 void npuemu_queues_kill(struct npuemu_ctx *ctx, struct npuemu_dev *dev)
 {
 	struct npuemu_queue *q;
 	unsigned long i;
-	int idx = srcu_read_lock(&npuemu_turns);
+	int idx;
 
-	xa_for_each(&ctx->queues, i, q) {
-		if (dev && q->dev != dev)
-			continue;
-		if (!npuemu_queue_own(q)) {
-			npuemu_jfs_modify(&q->jfs, NPUEMU_QS_ERROR);
-			npuemu_jfs_release(&q->jfs);
-		}
-		/* one last look, so that what is outstanding is flushed */
-		while (npuemu_queue_turn(q, false))
-			cond_resched();
-		npuemu_doorbell_kill(q);
+	/* a section for each: every grace period waits for us */
+	for (i = 0;; i++) {
+		idx = srcu_read_lock(&npuemu_turns);
+		q = xa_find(&ctx->queues, &i, ULONG_MAX, XA_PRESENT);
+		if (q && (!dev || q->dev == dev))
+			queue_kill(q);
+		srcu_read_unlock(&npuemu_turns, idx);
+		if (!q)
+			break;
 	}
-	srcu_read_unlock(&npuemu_turns, idx);
 	wake_up_all(&ctx->bell);
 }
 

@@ -25,7 +25,7 @@ int npuemu_rings_init(struct npuemu_ctx *ctx)
 	return 0;
 }
 
-/* Files are closed, so nothing is mapped. */
+/* Files are closed, so nothing is mapped, and the last reference is gone. */
 void npuemu_rings_exit(struct npuemu_ctx *ctx)
 {
 	u32 i;
@@ -35,6 +35,19 @@ void npuemu_rings_exit(struct npuemu_ctx *ctx)
 		if (ctx->rec_pages[i])
 			__free_page(ctx->rec_pages[i]);
 	mutex_destroy(&ctx->ring_lock);
+}
+
+static atomic64_t all_bytes;	/* of rings, of all contexts */
+
+/* They are not swapped, and no process is seen to have them: a quarter of RAM is the limit. */
+static bool charge(u64 bytes)
+{
+	u64 now = atomic64_add_return(bytes, &all_bytes);
+
+	if (now >> PAGE_SHIFT <= totalram_pages() / 4)
+		return true;
+	atomic64_sub(bytes, &all_bytes);
+	return false;
 }
 
 /* ring_lock held.  6.1 has mtree_alloc_range(), too, but there it does not work. */
@@ -60,9 +73,13 @@ int npuemu_ring_alloc(struct npuemu_ctx *ctx, struct npuemu_ring_mem *m, u64 byt
 	int err;
 
 	m->bytes = PAGE_ALIGN(bytes);
-	m->ptr = __vmalloc(m->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
-	if (!m->ptr)
+	if (!charge(m->bytes))
 		return -ENOMEM;
+	m->ptr = __vmalloc(m->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+	if (!m->ptr) {
+		atomic64_sub(m->bytes, &all_bytes);
+		return -ENOMEM;
+	}
 	pages = m->bytes >> PAGE_SHIFT;
 	mutex_lock(&ctx->ring_lock);
 	err = range_take(ctx, m, pages, &at);
@@ -70,6 +87,7 @@ int npuemu_ring_alloc(struct npuemu_ctx *ctx, struct npuemu_ring_mem *m, u64 byt
 	if (err) {
 		vfree(m->ptr);
 		m->ptr = NULL;
+		atomic64_sub(m->bytes, &all_bytes);
 		return err == -EBUSY ? -ENOSPC : err;
 	}
 	m->at = (u64)at << PAGE_SHIFT;
@@ -91,6 +109,7 @@ void npuemu_ring_free(struct npuemu_ctx *ctx, struct npuemu_ring_mem *m)
 	mutex_unlock(&ctx->ring_lock);
 	vfree(m->ptr);
 	m->ptr = NULL;
+	atomic64_sub(m->bytes, &all_bytes);
 }
 
 int npuemu_record_take(struct npuemu_ctx *ctx)

@@ -46,31 +46,35 @@ void npuemu_op_wake_cq(struct npuemu_chip *chip, struct npuemu_jfc *jfc)
 
 /* ---- Helping --------------------------------------------------------------------------- */
 
+/* The next queue at or after @at, in a section of its own: others wait for us. */
+static bool help_next(struct npuemu_ctx *ctx, unsigned long *at, bool *any)
+{
+	int idx = srcu_read_lock(&npuemu_turns);
+	struct npuemu_queue *q = xa_find(&ctx->queues, at, ULONG_MAX, XA_PRESENT);
+	u32 n;
+
+	for (n = 0; q && n < HELP_TURNS; n++) {
+		if (READ_ONCE(q->db_state) != NPUEMU_DB_RUN || !npuemu_queue_news(q) ||
+		    !npuemu_queue_turn(q, true))
+			break;
+		*any = true;
+	}
+	srcu_read_unlock(&npuemu_turns, idx);
+	return q;
+}
+
 bool npuemu_help(struct npuemu_ctx *ctx)
 {
+	unsigned long at;
 	bool any = false;
-	struct npuemu_queue *q;
-	unsigned long i;
-	u32 n;
-	int idx;
 
 	if (ctx->chip.chaos_seed)
 		return false;
-	idx = srcu_read_lock(&npuemu_turns);
-	xa_for_each(&ctx->queues, i, q) {
-		if (READ_ONCE(q->db_state) != NPUEMU_DB_RUN)
-			continue;
-		for (n = 0; n < HELP_TURNS && npuemu_queue_news(q); n++) {
-			if (!npuemu_queue_turn(q, true))
-				break;
-			any = true;
-			cond_resched();
-			if (fatal_signal_pending(current))
-				goto out;
-		}
+	for (at = 0; help_next(ctx, &at, &any); at++) {
+		cond_resched();
+		if (signal_pending(current))
+			break;
 	}
-out:
-	srcu_read_unlock(&npuemu_turns, idx);
 	return npuemu_pager_help(ctx) || any;
 }
 

@@ -182,7 +182,8 @@ static void nap(struct npuemu_worker *w, u64 ns)
 			schedule();
 	}
 	__set_current_state(TASK_RUNNING);
-	WRITE_ONCE(w->kicked, false);
+	/* before the look that follows: a kick in between is either seen there, or stays */
+	smp_store_mb(w->kicked, false);
 }
 
 static int engine(void *arg)

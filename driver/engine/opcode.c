@@ -50,10 +50,13 @@ static const struct npuemu_opinfo *lookup(const struct npuemu_jfs *q, u64 w0)
 	u32 op = (u32)(w0 >> (32 + NPUEMU_SQE_OPCODE_SHIFT)) & 0xff;
 	const struct npuemu_opinfo *o;
 
+	/* masked as well: whatever is speculated stays in the table */
 	if (q->type)
-		o = op < ARRAY_SIZE(npuemu_sdma_opcodes) ? &npuemu_sdma_opcodes[op] : NULL;
+		o = op < ARRAY_SIZE(npuemu_sdma_opcodes) ?
+		    &npuemu_sdma_opcodes[op & (ARRAY_SIZE(npuemu_sdma_opcodes) - 1)] : NULL;
 	else
-		o = op < ARRAY_SIZE(npuemu_opcodes) ? &npuemu_opcodes[op] : NULL;
+		o = op < ARRAY_SIZE(npuemu_opcodes) ?
+		    &npuemu_opcodes[op & (ARRAY_SIZE(npuemu_opcodes) - 1)] : NULL;
 	return o && o->name ? o : NULL;
 }
 

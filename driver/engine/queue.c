@@ -250,12 +250,14 @@ bool npuemu_flush_one(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
 	if (w->executed)
 		return npuemu_retire(q, w);
-	if (!npuemu_complete(q, w->first + w->nbb - 1, NPUEMU_ST_WR_FLUSH_ERR, 0, false))
-		return false;
+	/* before the look for room, for which a receiver must not have to wait */
 	if (w->token)
 		q->chip->ops->send_cancel(q, w);
+	w->token = 0;
 	if (q->chip->ops->page_cancel)
 		q->chip->ops->page_cancel(q);
+	if (!npuemu_complete(q, w->first + w->nbb - 1, NPUEMU_ST_WR_FLUSH_ERR, 0, false))
+		return false;
 	WRITE_ONCE(q->cnt->flushed, q->cnt->flushed + 1);
 	return true;
 }

@@ -135,6 +135,9 @@ u8 *npuemu_local_at(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 *len
 	return l->ptr + (va - l->va);
 }
 
+/* One text for both: a wrong token does not tell that there is something behind it. */
+static const char no_segment[] = "no such segment, or wrong token";
+
 static noinline __cold void *refuse(struct npuemu_jfs *q, struct npuemu_wqe *w, u32 status,
 				    const struct npuemu_far *t, u64 va, u64 len,
 				    const char *why)
@@ -191,7 +194,7 @@ static noinline const char *remote_slow(struct npuemu_jfs *q, struct npuemu_remo
 		return "no such segment at the owner";
 	if (!read_record(&peer->segs[index], &rec) || rec.token_id != token_id ||
 	    rec.device != (u32)eid[1])
-		return "no such segment at the owner (unregistered?)";
+		return no_segment;
 	arena = rec.device < NPUEMU_MAX_DEVICES ? ops->arena(q->chip, peer, &rec) : NULL;
 	if (!arena) {
 		*status = NPUEMU_ST_ACK_TIMEOUT;
@@ -242,7 +245,7 @@ static inline struct npuemu_remote *remote_find(struct npuemu_jfs *q, struct npu
 	if (unlikely(!(r->access & NPUEMU_SEGREC_NO_TOKEN) &&
 		     (!t->token_en || t->token_value != r->token_value)))
 		return refuse(q, w, NPUEMU_ST_REM_ACCESS_ABORT, t, va, len,
-			      "wrong token value (rotated?)");
+			      no_segment);
 	if (unlikely((r->access & access) != access))
 		return refuse(q, w, NPUEMU_ST_REM_ACCESS_ABORT, t, va, len,
 			      "the segment does not grant this right");
