@@ -9,7 +9,7 @@
 #   make vm-demo        the demo inside a VM, on the module
 #   make check          install what is missing, build, run every test
 #   make check-all      the same with full products of cases (long)
-#   make bench          measure against memcpy, a bare ring, UCX and liburing
+#   make bench          measure against memcpy, a bare ring, UCX, liburing and Soft-RoCE
 #   make fuzz           libFuzzer, FUZZ_SECONDS for each target
 #   make debug-kernel   two kernels full of checks (FLAVOUR=kasan|kcsan: one), once
 #   make check-debug    the tests of the module, and fuzzers, on both (long)
@@ -93,7 +93,8 @@ ldflags  := -pthread $(SANFLAGS) $(LDFLAGS)
 # would build it; its byte movers are worth more optimisation.
 flags = $(if $(filter driver/engine/%,$1),-fno-strict-aliasing) \
 	$(if $(filter driver/engine/copy.c driver/engine/reduce.c,$1),-O3) \
-	$(if $(filter tests/bench/%,$1),-O3 -march=native) \
+	$(if $(filter tests/bench/%,$1),-O3) \
+	$(if $(filter-out tests/bench/vm_%,$(filter tests/bench/%,$1)),-march=native) \
 	$(if $(filter tools/%,$1),-Itools/common) \
 	$(if $(filter tests/%,$1),-Itests/common)
 
@@ -201,7 +202,7 @@ check-debug:
 	@O='$(O)' CC='$(CC)' WERROR='$(WERROR)' tests/run debug
 
 bench:
-	$(SETUP) build bench
+	$(SETUP) build bench vm
 	@$(MAKE) --no-print-directory all benches
 	@if [ -e tests/bench/run ]; then \
 		BUILD='$(abspath $(B))' tests/bench/run; \
@@ -274,7 +275,7 @@ $(VM_FUZZ): $(call objs,$(VM_FUZZ_SRC))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ldflags) -static -o $@ $(filter %.o,$^)
 
-$(B)/tests/vm/failslab: $(call objs,tests/vm/failslab.c)
+$(B)/tests/vm/failslab: $(call objs,$(wildcard tests/vm/failslab*.c))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ldflags) -static -o $@ $(filter %.o,$^)

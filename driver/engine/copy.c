@@ -7,7 +7,8 @@
  * store is stored once, and below NPUEMU_VECTOR_BYTES each byte is stored once:
  * a receiver that polls its payload and clears it again must not see it twice.
  *
- * In the kernel the bulk is memcpy(), which needs no FPU.  In user space it
+ * In the kernel the bulk goes word by word or by memcpy(), which is rep movsb on
+ * most machines, whichever is faster: neither needs the FPU.  In user space it
  * depends on the size:
  *
  *	up to 255 B	16-byte moves in registers every x86-64 has, no dispatch
@@ -78,11 +79,117 @@ npuemu_fill_tail(u8 *dst, u64 word, size_t len)
 		*dst = (u8)word;
 }
 
+#ifdef __x86_64__
+
 #ifdef __KERNEL__
+#define NPUEMU_ROOM	16384u
+#else
+#define NPUEMU_ROOM	65536u
+#endif
+
+typedef void npuemu_copier(u8 *dst, const u8 *src, size_t len);
+
+enum npuemu_bulk {
+	NPUEMU_BULK_UNKNOWN,
+	NPUEMU_BULK_OWN,	/* a loop of ours */
+	NPUEMU_BULK_MEMCPY,
+};
+
+#ifdef NPUEMU_TSAN
+static int npuemu_bulk = NPUEMU_BULK_OWN;
+#else
+static int npuemu_bulk;		/* enum npuemu_bulk */
+#endif
+
+/* Ticks of one copy, if that is fewer than @best. */
+static void npuemu_time_copy(npuemu_copier *copy, u8 *dst, const u8 *src, size_t len, u64 *best)
+{
+	u64 start = __builtin_ia32_rdtsc();
+	u64 took;
+
+	copy(dst, src, len);
+	took = __builtin_ia32_rdtsc() - start;
+	if (took < *best)
+		*best = took;
+}
+
+/*
+ * The first caller tries both on memory of our own (some 50 us, once); whoever
+ * comes in meanwhile takes ours.
+ */
+static void npuemu_choose(npuemu_copier *ours, npuemu_copier *theirs)
+{
+	static u64 from_room[NPUEMU_ROOM / 8] __aligned(64), to_room[NPUEMU_ROOM / 8] __aligned(64);
+	u8 *from = (u8 *)from_room, *to = (u8 *)to_room;
+	u64 own = ~0ull, other = ~0ull;
+	size_t len = sizeof(from_room);
+	unsigned int i;
+
+	if (!npuemu_cas(&npuemu_bulk, NPUEMU_BULK_UNKNOWN, NPUEMU_BULK_OWN))
+		return;
+	for (i = 0; i < len; i += 4096)
+		WRITE_ONCE(from[i], 1);		/* off the shared zero page */
+	for (i = 0; i < 6; i++) {
+		npuemu_time_copy(ours, to, from, len, &own);
+		npuemu_time_copy(theirs, to, from, len, &other);
+	}
+	if (other < own)
+		WRITE_ONCE(npuemu_bulk, NPUEMU_BULK_MEMCPY);
+}
+
+#endif /* __x86_64__ */
+
+#ifdef __KERNEL__
+
+#define NPUEMU_BULK_BYTES	512u	/* what rep movsb takes to start is no matter from here on */
+
+#define NPUEMU_MOVE(d, s, type)						\
+	do {								\
+		WRITE_ONCE(*(type *)(d), READ_ONCE(*(const type *)(s)));	\
+		(d) += sizeof(type);					\
+		(s) += sizeof(type);					\
+	} while (0)
+
+static void npuemu_copy_words(u8 *dst, const u8 *src, size_t len)
+{
+	for (; len >= 32; len -= 32) {
+		NPUEMU_MOVE(dst, src, npuemu_u64u);
+		NPUEMU_MOVE(dst, src, npuemu_u64u);
+		NPUEMU_MOVE(dst, src, npuemu_u64u);
+		NPUEMU_MOVE(dst, src, npuemu_u64u);
+	}
+	for (; len >= 8; len -= 8)
+		NPUEMU_MOVE(dst, src, npuemu_u64u);
+	if (len & 4)
+		NPUEMU_MOVE(dst, src, npuemu_u32u);
+	if (len & 2)
+		NPUEMU_MOVE(dst, src, npuemu_u16u);
+	if (len & 1)
+		NPUEMU_MOVE(dst, src, u8);
+}
+
+static void npuemu_copy_memcpy(u8 *dst, const u8 *src, size_t len)
+{
+	memcpy(dst, src, len);
+}
+
+/* An emulator takes rep movsb byte by byte, hardware a line at a time. */
+static noinline __cold void npuemu_choose_bulk(void)
+{
+	npuemu_choose(npuemu_copy_words, npuemu_copy_memcpy);
+}
 
 static void npuemu_copy_bulk(u8 *dst, const u8 *src, size_t len, bool stream)
 {
-	memcpy(dst, src, len);
+	if (len >= NPUEMU_BULK_BYTES) {
+		if (unlikely(READ_ONCE(npuemu_bulk) == NPUEMU_BULK_UNKNOWN))
+			npuemu_choose_bulk();
+		if (READ_ONCE(npuemu_bulk) == NPUEMU_BULK_MEMCPY) {
+			memcpy(dst, src, len);
+			return;
+		}
+	}
+	npuemu_copy_words(dst, src, len);
 }
 
 static void npuemu_fill_bulk(u8 *dst, u64 word, size_t len)
@@ -274,55 +381,13 @@ npuemu_fill_avx2(u8 *dst, u64 word, size_t len)
 	npuemu_fill_plain(dst, word, len);
 }
 
-enum npuemu_bulk {
-	NPUEMU_BULK_UNKNOWN,
-	NPUEMU_BULK_AVX2,
-	NPUEMU_BULK_MEMCPY,
-};
-
-#ifdef NPUEMU_TSAN
-static int npuemu_bulk = NPUEMU_BULK_AVX2;
-#else
-static int npuemu_bulk;		/* enum npuemu_bulk */
-#endif
-
-/* Ticks of the fastest of a few copies each way; @best is what was seen yet. */
-static void npuemu_time_copy(void (*copy)(u8 *, const u8 *, size_t),
-			     u8 *dst, const u8 *src, size_t len, u64 *best)
-{
-	u64 start = __builtin_ia32_rdtsc();
-	u64 took;
-
-	copy(dst, src, len);
-	took = __builtin_ia32_rdtsc() - start;
-	if (took < *best)
-		*best = took;
-}
-
 /*
- * memcpy() is rep movsb here.  On one machine it is a third faster than AVX2 at
- * 64 KiB, on another a third slower, and no CPU flag tells them apart.  So the
- * first caller tries both on memory of our own (some 50 us, once a process);
- * whoever comes in meanwhile takes AVX2.
+ * On one machine memcpy() is a third faster than AVX2 at 64 KiB, on another a third
+ * slower, and no CPU flag tells them apart.
  */
 static noinline __cold void npuemu_choose_bulk(void)
 {
-	static npuemu_v32a from_room[65536 / 32], to_room[65536 / 32];
-	u8 *from = (u8 *)from_room, *to = (u8 *)to_room;
-	size_t len = sizeof(from_room);
-	u64 avx2 = ~0ull, libc = ~0ull;
-	unsigned int i;
-
-	if (!npuemu_cas(&npuemu_bulk, NPUEMU_BULK_UNKNOWN, NPUEMU_BULK_AVX2))
-		return;
-	for (i = 0; i < len; i += 4096)
-		WRITE_ONCE(from[i], 1);		/* off the shared zero page */
-	for (i = 0; i < 6; i++) {
-		npuemu_time_copy(npuemu_copy_avx2, to, from, len, &avx2);
-		npuemu_time_copy(npuemu_copy_plain, to, from, len, &libc);
-	}
-	if (libc < avx2)
-		WRITE_ONCE(npuemu_bulk, NPUEMU_BULK_MEMCPY);
+	npuemu_choose(npuemu_copy_avx2, npuemu_copy_plain);
 }
 
 static bool npuemu_copy_x86(u8 *dst, const u8 *src, size_t len, bool stream)

@@ -28,7 +28,9 @@
 #include <unistd.h>
 #include <npuemu/npuemu.h>
 
+#ifndef BENCH_RING
 #define BENCH_RING	1024u	/* basic blocks of a queue and of the bare ring */
+#endif
 #define BENCH_BATCH	32u	/* WQEs of one doorbell */
 #define BENCH_MAX_CASES	24
 

@@ -6,6 +6,7 @@
  * else the posting thread helps.
  */
 #include "bare.h"
+#include "stream.h"
 #include <liburing.h>
 
 #define QUEUES		64u
@@ -13,18 +14,6 @@
 
 static struct bench_queue b;
 static uint64_t stamp;		/* what the current sample writes */
-
-static void post_batch(struct npuemu_queue *q, uint64_t at)
-{
-	uint32_t j;
-
-	for (j = 0; j < BENCH_BATCH; j++)
-		if (npuemu_post_write(q, b.src, 8, &b.target,
-				      b.raddr + ((at + j) & 511) * 8,
-				      NPUEMU_SQE_CQE | NPUEMU_RELAXED))
-			bench_die("post: the ring is full");
-	bench_try(npuemu_doorbell(q));
-}
 
 /* One thread that posts, helps and polls. */
 static double helped(void *arg, uint64_t n)
@@ -36,36 +25,18 @@ static double helped(void *arg, uint64_t n)
 	*b.src = ++stamp;
 	t = bench_now();
 	for (i = 0; i < n; i += BENCH_BATCH) {
-		post_batch(b.q, i);
+		stream_batch(&b, b.q, i);
 		bench_drain(b.cq, BENCH_BATCH, &b.bad);
 	}
 	return bench_now() - t;
 }
 
-/* The engine thread works, the ring is kept full. */
+/* The engine thread works. */
 static double async(void *arg, uint64_t n)
 {
-	uint64_t posted = 0, done = 0;
-	struct npuemu_wc wc[BENCH_BATCH];
-	int i, got;
-	double t;
-
 	bench_queue_to(&b, arg);
 	*b.src = ++stamp;
-	t = bench_now();
-	while (done < n) {
-		while (posted < n && npuemu_sq_space(b.q) >= BENCH_BATCH) {
-			post_batch(b.q, posted);
-			posted += BENCH_BATCH;
-		}
-		got = npuemu_poll(b.cq, wc, BENCH_BATCH);
-		for (i = 0; i < got; i++)
-			b.bad |= wc[i].status;
-		if (got < 0)
-			bench_die("npuemu_poll: %s", npuemu_errmsg());
-		done += (uint64_t)got;
-	}
-	return bench_now() - t;
+	return stream_full(&b, n);
 }
 
 struct many {
@@ -96,7 +67,7 @@ static double async_many(void *arg, uint64_t n)
 			bench_die("npuemu_poll: %s", npuemu_errmsg());
 		done += (uint64_t)got;
 		if (posted < n && npuemu_sq_space(q) >= BENCH_BATCH) {
-			post_batch(q, posted);
+			stream_batch(&b, q, posted);
 			posted += BENCH_BATCH;
 		}
 	}

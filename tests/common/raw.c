@@ -2,26 +2,18 @@
 /* The driver by plain system calls, for its own tests; see raw.h. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "raw.h"
-#include "sys_spawn.h"
 
 #define LEAKS		"/sys/kernel/debug/npuemu/leaks"
-#define CHILDREN	64
 
 static unsigned int fds_before, threads_before;
-static pid_t children[CHILDREN];
 
 /* ---- The program ------------------------------------------------------------ */
 
@@ -75,13 +67,7 @@ int raw_teardown(void **state)
 	char line[128];
 
 	(void)state;
-	for (int i = 0; i < CHILDREN; i++) {
-		if (!children[i])
-			continue;
-		kill(children[i], SIGKILL);
-		waitpid(children[i], NULL, 0);
-		children[i] = 0;
-	}
+	raw_kill_all();
 	while (count_dir("/proc/self/task") != threads_before && sys_retry(deadline))
 		;
 	sys_eq(count_dir("/proc/self/task"), threads_before);
@@ -513,136 +499,4 @@ int raw_wait_cq(struct raw_cq *cq, unsigned int ms)
 	};
 
 	return raw_wait(cq->r, &it, 1, npuemu_deadline_ms(ms), NULL);
-}
-
-/* ---- Processes ---------------------------------------------------------------------- */
-
-void raw_fork(struct raw_child *c, raw_child_fn fn, void *arg)
-{
-	int fds[2], i;
-
-	for (i = 0; i < CHILDREN && children[i]; i++)
-		;
-	sys_true(i < CHILDREN, "too many children");
-	sys_true(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), "socketpair");
-	fflush(NULL);
-	c->pid = fork();
-	sys_true(c->pid >= 0, "fork: %s", strerror(errno));
-	if (!c->pid) {
-		sys_in_child = true;
-		memset(children, 0, sizeof(children));
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(fds[0]);
-		fn(fds[1], arg);
-		_exit(0);
-	}
-	close(fds[1]);
-	c->fd = fds[0];
-	children[i] = c->pid;
-}
-
-static int child_end(struct raw_child *c)
-{
-	int64_t deadline = sys_deadline();
-	int status = 0;
-
-	while (waitpid(c->pid, &status, WNOHANG) != c->pid)
-		sys_true(sys_retry(deadline), "child %d does not end", (int)c->pid);
-	for (int i = 0; i < CHILDREN; i++)
-		if (children[i] == c->pid)
-			children[i] = 0;
-	close(c->fd);
-	return status;
-}
-
-void raw_join(struct raw_child *c)
-{
-	int status = child_end(c);
-
-	sys_true(WIFEXITED(status) && !WEXITSTATUS(status), "child %d: %s %d", (int)c->pid,
-		 WIFSIGNALED(status) ? "signal" : "exit code",
-		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-}
-
-void raw_kill(struct raw_child *c)
-{
-	int status;
-
-	kill(c->pid, SIGKILL);
-	status = child_end(c);
-	sys_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
-		 "child %d ended before it was killed: %s %d", (int)c->pid,
-		 WIFSIGNALED(status) ? "signal" : "exit code",
-		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-}
-
-void raw_send_fd(int channel, int fd)
-{
-	char ctl[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 'f';
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = ctl, .msg_controllen = sizeof(ctl),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	sys_true(sendmsg(channel, &m, MSG_NOSIGNAL) == 1, "sendmsg: %s", strerror(errno));
-}
-
-int raw_recv_fd(int channel)
-{
-	char ctl[CMSG_SPACE(sizeof(int))], byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = ctl, .msg_controllen = sizeof(ctl),
-	};
-	struct pollfd p = { .fd = channel, .events = POLLIN };
-	int fd;
-
-	sys_true(poll(&p, 1, SYS_PATIENCE_MS) == 1, "no descriptor came");
-	sys_true(recvmsg(channel, &m, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&m),
-		 "no descriptor came");
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
-	return fd;
-}
-
-void raw_become(uid_t uid)
-{
-	raw_is(raw_sys(setgid(uid)), 0);
-	raw_is(raw_sys(setuid(uid)), 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-}
-
-/* ---- Memory that may fault ------------------------------------------------------------ */
-
-static __thread sigjmp_buf on_fault;
-
-static void fault(int sig)
-{
-	siglongjmp(on_fault, sig);
-}
-
-int raw_touch(volatile void *p, bool write)
-{
-	struct sigaction act = { .sa_handler = fault }, bus, segv;
-	volatile char *c = p;
-	int sig;
-
-	sigaction(SIGBUS, &act, &bus);
-	sigaction(SIGSEGV, &act, &segv);
-	sig = sigsetjmp(on_fault, 1);
-	if (!sig) {
-		if (write)
-			*c = *c;
-		else
-			(void)*c;
-	}
-	sigaction(SIGBUS, &bus, NULL);
-	sigaction(SIGSEGV, &segv, NULL);
-	return sig;
 }

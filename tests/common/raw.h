@@ -198,6 +198,7 @@ void raw_fork(struct raw_child *c, raw_child_fn fn, void *arg);
 /* It ends by itself, without a complaint. */
 void raw_join(struct raw_child *c);
 void raw_kill(struct raw_child *c);
+void raw_kill_all(void);
 void raw_send_fd(int channel, int fd);
 int raw_recv_fd(int channel);
 void raw_become(uid_t uid);

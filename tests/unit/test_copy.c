@@ -42,7 +42,7 @@ static void copy_as(enum npuemu_bulk bulk, u8 *dst, const u8 *src, size_t len)
 
 static void copy_bulk_avx2(u8 *dst, const u8 *src, size_t len)
 {
-	copy_as(NPUEMU_BULK_AVX2, dst, src, len);
+	copy_as(NPUEMU_BULK_OWN, dst, src, len);
 }
 
 static void copy_bulk_memcpy(u8 *dst, const u8 *src, size_t len)

@@ -323,6 +323,7 @@ static int attach(struct npuemu_kernel *k, const struct npuemu_open_attr *attr)
 static void settings(struct npuemu_kernel *k)
 {
 	k->async = npuemu_env_number("NPUEMU_ASYNC", 0);
+	k->help_every = npuemu_k_help_every();
 	k->hang_report_ns = npuemu_env_number("NPUEMU_HANG_REPORT", 10) * 1000000000;
 	/* alone on one CPU, spinning only keeps the engine from it */
 	k->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0;

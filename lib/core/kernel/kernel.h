@@ -30,6 +30,7 @@ struct npuemu_kernel {
 	u8 *doorbells;
 	u8 *records;
 	bool async;			/* no helping */
+	u32 help_every;			/* empty polls in a row */
 	s64 spin_ns;
 	s64 hang_report_ns;
 	pthread_mutex_t lock;		/* all below, and opening further devices */
@@ -101,6 +102,7 @@ void npuemu_k_stat(const struct npuemu_ioc_queue_query *from, struct npuemu_queu
 /* ---- wait.c ----------------------------------------------------------------------- */
 
 int npuemu_k_doorbell(struct npuemu_queue *q);
+u32 npuemu_k_help_every(void);
 bool npuemu_k_help(struct npuemu *ctx, struct npuemu_cq *cq);
 void npuemu_k_unstarve(struct npuemu_cq *cq);
 int npuemu_k_wait_cq(struct npuemu_cq *cq, s64 deadline);

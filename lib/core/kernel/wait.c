@@ -6,14 +6,26 @@
  * completions come.
  */
 #include <stdlib.h>
+#include <unistd.h>
 #include "kernel.h"
 
-#define HELP_EVERY	64u	/* empty polls in a row */
+/*
+ * Empty polls in a row before a thread helps: more than an engine on another cpu
+ * takes to get there, or polling would be system calls for nothing.  With one cpu
+ * only the poller itself stands in the way.
+ */
+#define HELP_EVERY	1024u
+#define HELP_EVERY_ALONE	64u
 
 int npuemu_k_doorbell(struct npuemu_queue *q)
 {
 	smp_store_release(q->db, q->view.pi); /* pairs with the engine's read of the index */
 	return 0;
+}
+
+u32 npuemu_k_help_every(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? HELP_EVERY : HELP_EVERY_ALONE;
 }
 
 /* An awake engine is about to be done: only who keeps finding nothing helps. */
@@ -27,7 +39,7 @@ bool npuemu_k_help(struct npuemu *ctx, struct npuemu_cq *cq)
 		cq->dry_ci = cq->ci;
 		cq->dry = 0;
 	}
-	if (++cq->dry % HELP_EVERY || k->async)
+	if (++cq->dry % k->help_every || k->async)
 		return false;
 	err = npuemu_k_ioctl(k->home, NPUEMU_IOC_WAIT, &a);
 	if (err == -ENODEV)
