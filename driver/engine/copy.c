@@ -141,7 +141,7 @@ static void npuemu_choose(npuemu_copier *ours, npuemu_copier *theirs)
 
 #ifdef __KERNEL__
 
-#define NPUEMU_BULK_BYTES	512u	/* what rep movsb takes to start is no matter from here on */
+#define NPUEMU_BULK_BYTES	512u	/* from here on what rep movsb takes to start is little */
 
 #define NPUEMU_MOVE(d, s, type)						\
 	do {								\

@@ -114,11 +114,9 @@ def command(top, build, quick, runs, sources, out):
     cmd = [tool, "--kernel", KERNEL, "--no-module", "--mem", "2048", "--smp", "2",
            "--timeout", "900", "--json", f"{out}/vm.json", "--log", f"{out}/vm.log"]
     if "rxe" in what:
-        more = rxe_files()
-        if more:
-            copies.update((f, f) for f in more)
-            for kmod in KMODS:
-                cmd += ["--kmod", kmod]
+        copies.update((f, f) for f in rxe_files())
+        for kmod in KMODS:
+            cmd += ["--kmod", kmod]
     for path, dest in copies.items():
         cmd += ["--copy", f"{path}:{dest}"]
     return cmd + ["--", "env", f"BENCH_REPS={3 if quick else 5}",
@@ -186,6 +184,11 @@ def first_in_line(pid):
 
 def run(start, top, build, args, sources):
     """Boot and measure: data, failed, machine in words.  @start starts a process."""
+    failed = {}
+    if not rxe_files():
+        failed = {s: "packages perftest, iproute2 and ibverbs-providers are not all installed"
+                  for s in sources if SOURCES[s] == "rxe"}
+        sources = [s for s in sources if s not in failed]
     with tempfile.TemporaryDirectory(prefix="npuemu-bench-") as out:
         cmd = command(top, build, args.quick, args.runs, sources, out)
         proc = start(cmd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -203,7 +206,8 @@ def run(start, top, build, args, sources):
             report = {}
     if report.get("state") not in ("exit", "died", "timeout"):
         raise NoVM("no VM: " + (last_line(err) or f"npuemu-vm ended with {proc.returncode}"))
-    data, failed = parse(text)
+    data, more = parse(text)
+    failed.update(more)
     if report["complaint"]:
         failed.update((s, "the kernel of the VM complained: npuemu-vm --kernel "
                        f"{KERNEL} shows it") for s in sources)

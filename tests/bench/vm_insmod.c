@@ -5,8 +5,8 @@
  * first time, before anything of it is in the kernel's caches: kib is the larger of
  *
  *  - free_kib, by how much MemFree shrank, after caches were dropped and the
- *    free pages that each cpu keeps for itself were given back; all there is is
- *    in it, also what is not the module's
+ *    free pages that each cpu keeps for itself were given back; nothing is missing
+ *    in it, but it also has what is not the module's
  *  - counted_kib, by how much Slab, VmallocUsed, KernelStack, PageTables and
  *    Percpu grew: what the kernel keeps books on
  */
