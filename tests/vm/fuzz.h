@@ -52,6 +52,7 @@ struct fz_proc {
 	u64 stores;		/* into rings, by the second thread */
 	u64 done[FZ_OPS];
 	u64 good[FZ_OPS];	/* ... that succeeded */
+	u64 took[FZ_OPS];	/* ... all of them, in ms */
 	u64 since;		/* ms, monotonic: when it began */
 	u32 op;			/* what it does */
 	u32 cmd;		/* which ioctl, or 0 */

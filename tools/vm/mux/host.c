@@ -71,6 +71,7 @@ static void setup_signals(void)
 
 static void start_qemu(const char *log, int argc, char **argv)
 {
+	static char option[] = "-chardev";
 	char chardev[64];
 	char **args = calloc((size_t)argc + 3, sizeof(*args));
 	int pair[2];
@@ -81,7 +82,7 @@ static void start_qemu(const char *log, int argc, char **argv)
 	}
 	memcpy(args, argv, (size_t)argc * sizeof(*args));
 	snprintf(chardev, sizeof(chardev), "socket,id=mux,fd=%d", pair[1]);
-	args[argc] = "-chardev";
+	args[argc] = option;
 	args[argc + 1] = chardev;
 	h.qemu = fork();
 	if (h.qemu < 0) {
