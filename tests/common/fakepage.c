@@ -12,7 +12,7 @@
 
 #define PAGE	4096u
 
-static struct fakehost *host_of(struct npuemu_jfs *q)
+static struct fakehost *page_host(struct npuemu_jfs *q)
 {
 	return q->chip->host;
 }
@@ -29,7 +29,7 @@ static void page_fill(struct fh_pager *pg, struct fh_bounce *b, bool fill)
 u8 *fh_page(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 *len, bool write,
 	    bool fill)
 {
-	struct fakehost *fh = host_of(q);
+	struct fakehost *fh = page_host(q);
 	struct fh_pager *pg = &fh->pg;
 	struct fh_bounce *b = &pg->bounce[write];
 	u64 off = va - FH_PG_VA, end;
@@ -69,7 +69,7 @@ u8 *fh_page(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 *len, bool w
 
 enum npuemu_step fh_page_out(struct npuemu_jfs *q, struct npuemu_wqe *w)
 {
-	struct fakehost *fh = host_of(q);
+	struct fakehost *fh = page_host(q);
 	struct fh_pager *pg = &fh->pg;
 	struct fh_bounce *b = &pg->bounce[1];
 
@@ -96,7 +96,7 @@ enum npuemu_step fh_page_out(struct npuemu_jfs *q, struct npuemu_wqe *w)
 
 void fh_page_cancel(struct npuemu_jfs *q)
 {
-	struct fh_pager *pg = &host_of(q)->pg;
+	struct fh_pager *pg = &page_host(q)->pg;
 
 	pg->cancel++;
 	pg->bounce[0].len = 0;

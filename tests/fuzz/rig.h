@@ -14,6 +14,7 @@
 
 #include "fuzz.h"
 #include "fakehost.c"
+#include "fakepage.c"
 #include "fakequeue.c"
 #include "fakewqe.c"
 

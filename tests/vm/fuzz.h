@@ -24,7 +24,8 @@ typedef uint64_t u64;
 #define FZ_SET		24		/* objects of a kind that a worker knows */
 #define FZ_FILES	4		/* devices of a worker */
 #define FZ_BYTES	(256u << 10)	/* of each of a rig's places */
-#define FZ_DEPTH	64u		/* of a rig's queues */
+#define FZ_DEPTH	256u		/* of a rig's queues */
+#define FZ_CQ_DEPTH	1024u
 #define FZ_QUEUES	3
 #define FZ_SEGS		4
 #define NOBODY		0x7ffffff0u	/* no handle of anything */

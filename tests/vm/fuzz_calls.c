@@ -379,8 +379,8 @@ static int op_reset(struct fz *z)
 
 const struct fz_op fz_call_ops[] = {
 	{ "QUERY", op_query, 40, 24, false },
-	{ "DEVICE", op_device, 40, 24, false },
-	{ "LINK", op_link, 40, 24, false },
+	{ "DEVICE", op_device, 6, 1, false },
+	{ "LINK", op_link, 6, 1, false },
 	{ "PROCESSES, QUEUES", op_list, 20, 4, false },
 	{ "no such ioctl", op_no_such, 40, 24, true },
 	{ "CQ_CREATE", op_cq_create, 12, 1, false },

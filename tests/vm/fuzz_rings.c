@@ -75,7 +75,7 @@ static bool rig_host(struct fz *z, u32 i, u32 flags)
 static bool rig_cq(struct fz *z, u32 *handle, u8 **ring, u32 **rec)
 {
 	struct npuemu_ioc_cq_create a = {
-		.depth = FZ_DEPTH,
+		.depth = FZ_CQ_DEPTH,
 		.flags = NPUEMU_CQF_SHARED | (fz_one_in(z, 2) ? NPUEMU_CQF_TIMED : 0),
 	};
 
@@ -379,7 +379,7 @@ static void post_receives(struct fz *z)
 
 static void fill(struct fz *z, struct fz_queue *q, u32 room)
 {
-	u32 n = 1 + fz_below(z, 60), blocks = 0;
+	u32 n = 1 + fz_below(z, 200), blocks = 0;
 	struct wqe w = { .blocks = 0 };
 
 	while (n-- && blocks + 4 <= room) {
@@ -408,10 +408,10 @@ static void drain(struct fz *z)
 	u32 n, dw;
 	u8 *at;
 
-	for (n = 0; n < 2 * FZ_DEPTH; n++, r->cq_ci++) {
-		at = r->cq_ring + r->cq_ci % FZ_DEPTH * NPUEMU_CQE_SIZE;
+	for (n = 0; n < FZ_CQ_DEPTH; n++, r->cq_ci++) {
+		at = r->cq_ring + r->cq_ci % FZ_CQ_DEPTH * NPUEMU_CQE_SIZE;
 		dw = READ_ONCE(*(u32 *)(void *)at);
-		if (!!(dw & NPUEMU_CQE_OWNER) != !(r->cq_ci & FZ_DEPTH))
+		if (!!(dw & NPUEMU_CQE_OWNER) != !(r->cq_ci & FZ_CQ_DEPTH))
 			break;
 	}
 	__atomic_store_n(r->cq_rec, r->cq_ci, __ATOMIC_RELEASE);
@@ -502,7 +502,7 @@ static void store(struct fz *z, u64 *rng)
 			WRITE_ONCE(*r->rcq_rec, (u32)(v >> 8));
 			break;
 		case 4:	/* what the driver writes there, it must not read */
-			WRITE_ONCE(*(u32 *)(void *)(r->cq_ring + v % FZ_DEPTH * NPUEMU_CQE_SIZE),
+			WRITE_ONCE(*(u32 *)(void *)(r->cq_ring + v % FZ_CQ_DEPTH * NPUEMU_CQE_SIZE),
 				   (u32)v);
 			break;
 		default:
