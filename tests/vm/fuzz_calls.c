@@ -166,7 +166,7 @@ static int op_no_such(struct fz *z)
 	if (_IOC_TYPE(cmd) != NPUEMU_IOC_MAGIC)
 		cmd = _IOC(_IOC_DIR(cmd), 0xee, _IOC_NR(cmd), 8);
 	/* not one that resets or unplugs */
-	if (_IOC_NR(cmd) >= 0x62)
+	if (_IOC_NR(cmd) == 0x62 || _IOC_NR(cmd) == 0x63)
 		cmd ^= 0x80;
 	return call(z, fz_one_in(z, 2) ? z->ctl : fz_fd(z), cmd, a, a);
 }
