@@ -429,13 +429,20 @@ static int step_mmap_rings(void)
 	return mapped(f.about.ring_offset, BYTES);
 }
 
+/* As a program does: a failure is a signal. */
+static int stored(void)
+{
+	if (sigsetjmp(escape, 1))
+		return -EFAULT;
+	*(volatile char *)f.map = 1;
+	return 0;
+}
+
 static int touched(u64 off)
 {
 	int rc = f.map == MAP_FAILED ? mapped(off, BYTES) : 0;
 
-	if (rc)
-		return rc;
-	return madvise(f.map, 4096, MADV_POPULATE_WRITE) ? -errno : 0;
+	return rc ? rc : stored();
 }
 
 /* Backs a chunk. */
@@ -459,19 +466,6 @@ static int step_touch_record(void)
 	return touched(f.about.rec_offset);
 }
 
-/* As a program does: a failure is a signal. */
-static int step_store(void)
-{
-	int rc = f.map == MAP_FAILED ? mapped(f.map_offset, BYTES) : 0;
-
-	if (rc)
-		return rc;
-	if (sigsetjmp(escape, 1))
-		return -EFAULT;
-	*(volatile char *)f.map = 1;
-	return 0;
-}
-
 static int step_dmabuf_mmap(void)
 {
 	if (f.map != MAP_FAILED)
@@ -479,7 +473,7 @@ static int step_dmabuf_mmap(void)
 	f.map = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, f.dmabuf, 0);
 	if (f.map == MAP_FAILED)
 		return -errno;
-	return madvise(f.map, 4096, MADV_POPULATE_WRITE) ? -errno : 0;
+	return stored();
 }
 
 /* ---- Looking by files ---------------------------------------------------- */
@@ -518,7 +512,7 @@ static int step_debugfs(void)
 const struct step steps[] = {
 	{ "open", step_open, 0, 0, false },
 	{ "open of npuemu-ctl", step_open_ctl, 0, 0, false },
-	{ "JOIN", step_join, 0, 0, false },
+	{ "JOIN", step_join, 0, 0, true },
 	{ "QUERY", step_query, 0, 0, false },
 	{ "BO_CREATE", step_bo_create, 0, 0, false },
 	{ "BO_CLOSE", step_bo_close, 0, 0, true },
@@ -557,7 +551,6 @@ const struct step steps[] = {
 	{ "first touch of a ring", step_touch_ring, 0, 0, false },
 	{ "first touch of a doorbell", step_touch_doorbell, 0, 0, false },
 	{ "first touch of a record", step_touch_record, 0, 0, false },
-	{ "first store", step_store, 0, 0, false },
 	{ "mmap and touch of a dma-buf", step_dmabuf_mmap, 0, 0, false },
 	{ "fdinfo", step_fdinfo, 0, 0, false },
 	{ "debugfs", step_debugfs, 0, 0, false },
