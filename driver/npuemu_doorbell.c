@@ -190,12 +190,19 @@ static DECLARE_DELAYED_WORK(watchdog, watch);
 static atomic_t rounds;
 static bool stopped = true;
 
+/* Whoever owns it makes it hot before he lets go, if that is needed. */
+static bool missed(const struct npuemu_queue *q)
+{
+	return READ_ONCE(q->db_state) == NPUEMU_DB_PARKED && npuemu_queue_news(q) &&
+	       !(smp_load_acquire(&q->owner) & 1) && npuemu_queue_news(q);
+}
+
 static void look(struct npuemu_queue *q)
 {
-	if (READ_ONCE(q->db_state) != NPUEMU_DB_PARKED || !npuemu_queue_news(q))
+	if (!missed(q))
 		return;
 	mutex_lock(&q->db_lock);
-	if (q->db_state == NPUEMU_DB_PARKED && npuemu_queue_news(q)) {
+	if (missed(q)) {
 		atomic64_inc(&npuemu_db_missed);
 		wake(q, NPUEMU_WAKE_MISSED);
 	}

@@ -551,12 +551,14 @@ int npuemu_ioc_queue_modify(struct npuemu_file *f, struct npuemu_ioc_queue_modif
 		WRITE_ONCE(db[NPUEMU_DB_PI / 4], 0);
 	}
 	a->cq_pi = READ_ONCE(q->cq->jfc.pi);
-	npuemu_jfs_release(&q->jfs);
+	/* still owned: news of a parked queue that nobody owns is the watchdog's */
 	if (!err) {
 		mutex_lock(&q->db_lock);
 		npuemu_heat(q);
 		mutex_unlock(&q->db_lock);
 	}
+	npuemu_jfs_release(&q->jfs);
+	npuemu_worker_kick(q->worker);	/* it may have come while we had it */
 out:
 	srcu_read_unlock(&npuemu_turns, idx);
 	return err;
@@ -617,6 +619,8 @@ static void queue_kill(struct npuemu_queue *q)
 	u32 n = q->depth / NPUEMU_TURN_WQES + 2;
 	bool more = true, waiting = false;
 
+	/* first: what is flushed here must not look like a doorbell that was missed */
+	npuemu_doorbell_kill(q);
 	/* owned for each turn, not tried: nobody comes after us to do it */
 	for (; n && more && !waiting && !npuemu_queue_own(q); n--) {
 		npuemu_jfs_modify(&q->jfs, NPUEMU_QS_ERROR);
@@ -625,7 +629,6 @@ static void queue_kill(struct npuemu_queue *q)
 		npuemu_jfs_release(&q->jfs);
 		cond_resched();
 	}
-	npuemu_doorbell_kill(q);
 }
 
 void npuemu_queues_kill(struct npuemu_ctx *ctx, struct npuemu_dev *dev)
