@@ -207,8 +207,8 @@ int main(int argc, char **argv)
 		printf("failslab: this kernel has no fault injection (failslab, fail_page_alloc, fail-nth): boot one that tools/debug-kernel made\n");
 		return 77;
 	}
-	if (access("/dev/npuemu3", R_OK)) {
-		printf("failslab: there is no /dev/npuemu3: load the module with at least 4 devices\n");
+	if (access("/dev/npuemu1", R_OK)) {
+		printf("failslab: there is no /dev/npuemu1: load the module with at least 2 devices\n");
 		return 2;
 	}
 	signal(SIGBUS, on_bus);

@@ -404,7 +404,7 @@ static int step_fault_clear(void)
 
 static int step_device_reset(void)
 {
-	struct npuemu_ioc_device_ctl a = { .device = 3 };
+	struct npuemu_ioc_device_ctl a = { .device = 1 };
 
 	return call(f.ctl, NPUEMU_IOC_DEVICE_RESET, &a);
 }

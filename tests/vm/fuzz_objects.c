@@ -250,7 +250,8 @@ static int op_seg_create(struct fz *z)
 		.handle = t ? t->id : NOBODY,
 		.flags = fz_one_in(z, 4) ? NPUEMU_SEGF_NO_TOKEN : 0,
 		.access = rights[fz_below(z, 4)],
-		.bytes = t ? t->len : 4096,
+		/* what was rounded up does not count */
+		.bytes = t && t->len > 4096 ? 1 + fz_next(&z->rng) % (t->len - 4095) : 1,
 		.va = 0x200000000000ull,
 	};
 	struct fz_target *target = &z->me->target[1 + fz_below(z, FZ_SEGS - 1)];
