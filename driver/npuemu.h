@@ -174,6 +174,7 @@ struct npuemu_rq {
 enum npuemu_db_state {
 	NPUEMU_DB_PARKED,		/* page zapped, nobody looks */
 	NPUEMU_DB_RUN,			/* on its worker's hot list */
+	NPUEMU_DB_LOST,			/* likewise, with its device: all that is done is flushed */
 	NPUEMU_DB_DEAD,
 };
 
@@ -427,6 +428,7 @@ bool npuemu_pager_help(struct npuemu_ctx *ctx);
 int npuemu_ioc_seg_create(struct npuemu_file *f, struct npuemu_ioc_seg_create *a);
 int npuemu_ioc_seg_rotate(struct npuemu_file *f, struct npuemu_ioc_seg_rotate *a);
 int npuemu_ioc_seg_destroy(struct npuemu_file *f, struct npuemu_ioc_seg_destroy *a);
+u32 npuemu_token_or_random(u32 token);		/* 0 is none: a random one */
 void npuemu_segs_drop(struct npuemu_ctx *ctx);
 u32 npuemu_segs_count(struct npuemu_ctx *ctx);
 /* The live context behind an endpoint id, or NULL; in an npuemu_turns section. */
@@ -480,6 +482,8 @@ void npuemu_queue_free(struct npuemu_queue *q);
 
 int npuemu_doorbell_init(struct npuemu_queue *q);
 vm_fault_t npuemu_doorbell_fault(struct npuemu_queue *q, struct vm_fault *vmf);
+/* Its device is gone: from now on every turn flushes, until the flush is done. */
+void npuemu_doorbell_lose(struct npuemu_queue *q);
 /* Stop looking at the queue unless there is something to do; true: parked. */
 bool npuemu_doorbell_park(struct npuemu_queue *q);
 void npuemu_doorbell_kill(struct npuemu_queue *q);

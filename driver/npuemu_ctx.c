@@ -12,6 +12,8 @@
 #include <linux/sched/mm.h>
 #include "npuemu.h"
 
+#define USER_SLOTS	(NPUEMU_MAX_SLOTS / 2)	/* of one user, but for CAP_SYS_RESOURCE */
+
 DEFINE_SRCU(npuemu_turns);
 
 static struct npuemu_ctx *ctxs[NPUEMU_MAX_SLOTS];	/* changed under ctxs_lock */
@@ -65,11 +67,26 @@ struct npuemu_ctx *npuemu_ctx_get(u32 slot)
 	return ctx;
 }
 
+/* One user leaves slots for the others.  ctxs_lock held. */
+static bool has_enough(kuid_t uid)
+{
+	u32 n = 0, i;
+
+	for (i = 0; i < NPUEMU_MAX_SLOTS; i++)
+		if (ctxs[i] && uid_eq(ctxs[i]->uid, uid))
+			n++;
+	return n >= USER_SLOTS && !capable(CAP_SYS_RESOURCE);
+}
+
 static int slot_take(struct npuemu_ctx *ctx)
 {
 	u32 n, i;
 
 	mutex_lock(&ctxs_lock);
+	if (has_enough(ctx->uid)) {
+		mutex_unlock(&ctxs_lock);
+		return -EUSERS;
+	}
 	for (n = 0; n < NPUEMU_MAX_SLOTS; n++) {
 		i = (next_slot + n) % NPUEMU_MAX_SLOTS;
 		if (ctxs[i])

@@ -276,6 +276,7 @@ static void parked_show(struct seq_file *m, const struct queue_seen *s)
 	static const char *const names[] = {
 		[NPUEMU_DB_PARKED] = "parked",
 		[NPUEMU_DB_RUN] = "run",
+		[NPUEMU_DB_LOST] = "lost",
 		[NPUEMU_DB_DEAD] = "dead",
 	};
 	u64 now = ktime_get_ns();

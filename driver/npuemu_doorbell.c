@@ -100,7 +100,7 @@ static void wake(struct npuemu_queue *q, u32 why)
 }
 
 /*
- * In a turn, or the owner of @q cannot go.  A dead queue's page is mapped all
+ * In a turn, or the owner of @q cannot go.  A lost or dead queue's page is mapped all
  * the same: what is stored there means nothing any more, and harms nobody.
  */
 vm_fault_t npuemu_doorbell_fault(struct npuemu_queue *q, struct vm_fault *vmf)
@@ -109,7 +109,7 @@ vm_fault_t npuemu_doorbell_fault(struct npuemu_queue *q, struct vm_fault *vmf)
 	vm_fault_t ret;
 
 	lock(q);
-	if (q->db_state != NPUEMU_DB_DEAD) {
+	if (q->db_state < NPUEMU_DB_LOST) {
 		asleep = ktime_get_ns() - q->parked_at;
 		/* parked for less than it was watched: that does not pay */
 		if (q->db_state == NPUEMU_DB_PARKED && q->parked_at) {
@@ -164,6 +164,17 @@ out:
 	if (parked)
 		npuemu_watchdog_poke();
 	return parked;
+}
+
+/* Hot from now on, and never parked: its CQ may be full, and then it has to wait. */
+void npuemu_doorbell_lose(struct npuemu_queue *q)
+{
+	mutex_lock(&q->db_lock);
+	if (q->db_state < NPUEMU_DB_LOST) {
+		npuemu_heat(q);
+		WRITE_ONCE(q->db_state, NPUEMU_DB_LOST);
+	}
+	mutex_unlock(&q->db_lock);
 }
 
 /* Nobody looks at it any more, whatever is stored. */

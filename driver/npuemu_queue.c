@@ -220,6 +220,8 @@ static int rq_setup(struct npuemu_ctx *ctx, struct npuemu_rq *rq,
 	j->mask = a->depth - 1;
 	j->max_sge = a->max_sge;
 	j->user_data = a->user_data;
+	j->token = a->flags & NPUEMU_RQF_TOKEN;
+	j->token_value = a->token_value;
 	return 0;
 }
 
@@ -253,8 +255,12 @@ int npuemu_ioc_rq_create(struct npuemu_file *f, struct npuemu_ioc_rq_create *a)
 	struct npuemu_rq *rq;
 	int err;
 
-	if (a->device >= npuemu_machine.devices ||
+	if (a->device >= npuemu_machine.devices || a->flags & ~NPUEMU_RQF_TOKEN ||
 	    !pow2_within(a->depth, NPUEMU_RQ_MIN, NPUEMU_RQ_MAX) || !pow2_within(a->max_sge, 1, 8))
+		return -EINVAL;
+	if (a->flags & NPUEMU_RQF_TOKEN)
+		a->token_value = npuemu_token_or_random(a->token_value);
+	else if (a->token_value)	/* it would protect nothing */
 		return -EINVAL;
 	rq = kzalloc(sizeof(*rq), GFP_KERNEL_ACCOUNT);
 	if (!rq)
@@ -536,8 +542,8 @@ int npuemu_ioc_queue_modify(struct npuemu_file *f, struct npuemu_ioc_queue_modif
 	if (!q)
 		goto out;
 	err = a->state > NPUEMU_QS_ERROR ? -EINVAL : npuemu_queue_own(q);
-	/* nobody would look at it any more, whatever state it is said to be in */
-	if (!err && READ_ONCE(q->db_state) == NPUEMU_DB_DEAD) {
+	/* it is only flushed any more, whatever state it is said to be in */
+	if (!err && READ_ONCE(q->db_state) >= NPUEMU_DB_LOST) {
 		npuemu_jfs_release(&q->jfs);
 		err = -ENODEV;
 	}
@@ -612,16 +618,17 @@ int npuemu_ioc_queue_query(struct npuemu_file *f, struct npuemu_ioc_queue_query 
 
 /*
  * ERROR, and what is outstanding is flushed: a ring full of WQEs, but not for as
- * long as user space goes on posting.  In an npuemu_turns section.
+ * long as user space goes on posting, nor until it makes room in the CQ.  For that
+ * there is the worker, which also ends it.  In an npuemu_turns section.
  */
-static void queue_kill(struct npuemu_queue *q)
+static void queue_lose(struct npuemu_queue *q)
 {
 	u32 n = q->depth / NPUEMU_TURN_WQES + 2;
 	bool more = true, waiting = false;
 
 	/* first: what is flushed here must not look like a doorbell that was missed */
-	npuemu_doorbell_kill(q);
-	/* owned for each turn, not tried: nobody comes after us to do it */
+	npuemu_doorbell_lose(q);
+	/* owned for each turn, not tried: when we return no turn does anything but flush */
 	for (; n && more && !waiting && !npuemu_queue_own(q); n--) {
 		npuemu_jfs_modify(&q->jfs, NPUEMU_QS_ERROR);
 		more = npuemu_jfs_turn(&q->jfs, false, &waiting);
@@ -642,7 +649,7 @@ void npuemu_queues_kill(struct npuemu_ctx *ctx, struct npuemu_dev *dev)
 		idx = srcu_read_lock(&npuemu_turns);
 		q = xa_find(&ctx->queues, &i, ULONG_MAX, XA_PRESENT);
 		if (q && (!dev || q->dev == dev))
-			queue_kill(q);
+			queue_lose(q);
 		srcu_read_unlock(&npuemu_turns, idx);
 		if (!q)
 			break;

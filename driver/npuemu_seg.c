@@ -28,7 +28,7 @@ static bool access_legal(u32 access)
 	       access == (r | w | a);
 }
 
-static u32 token_or_random(u32 token)
+u32 npuemu_token_or_random(u32 token)
 {
 	while (!token)
 		token = get_random_u32();
@@ -158,7 +158,7 @@ static int seg_make(struct npuemu_ctx *ctx, struct npuemu_ioc_seg_create *a)
 	s->bo = h->bo;
 	WRITE_ONCE(s->arena, &h->bo->arena);
 	a->token_id = s->token_id;
-	a->token_value = token_or_random(a->token_value);
+	a->token_value = npuemu_token_or_random(a->token_value);
 	npuemu_eid(ctx, h->bo->dev->index, a->eid);
 	seg_publish(ctx, s, a);
 	return 0;
@@ -194,7 +194,7 @@ int npuemu_ioc_seg_rotate(struct npuemu_file *f, struct npuemu_ioc_seg_rotate *a
 	mutex_lock(&ctx->lock);
 	s = seg_find(ctx, a->token_id);
 	if (s) {
-		a->token_value = token_or_random(a->token_value);
+		a->token_value = npuemu_token_or_random(a->token_value);
 		r = &ctx->segs[a->token_id & INDEX];
 		WRITE_ONCE(r->seq, s->seq + 1);
 		smp_wmb(); /* odd before the change; pairs with the acquires of the reader */

@@ -148,6 +148,7 @@ static void describe(const struct npuemu_jfs *q, const struct npuemu_wqe *w,
 		m->done.jetty_id = s->dw3 & NPUEMU_SQE_RMT_ID_MASK;
 	if (opcode == NPUEMU_OP_SEND_IMM)
 		m->done.imm = s->rmt_addr;
+	m->token_en = npuemu_send_token(s, &m->token_value);
 }
 
 /* ---- The receiver ---------------------------------------------------------------------- */
@@ -164,20 +165,30 @@ void npuemu_inbox_init(struct npuemu_ctx *ctx)
 	npuemu_places_drop(j);
 }
 
-/* The queue a message is for: named itself, or the jetty's. */
+/*
+ * The queue a message is for: named itself, or the jetty's.  None for who has not
+ * its token, here already: he shall neither keep others waiting nor wake anybody,
+ * nor learn from what takes how long that there is such a queue.
+ */
 static struct npuemu_rq *target_of(struct npuemu_ctx *to, const struct npuemu_wqe *w)
 {
 	const struct npuemu_sqe *s = (const void *)w->bb;
 	u32 id = s->dw3 & NPUEMU_SQE_RMT_ID_MASK, index = id & (NPUEMU_CTX_QUEUES - 1);
 	struct npuemu_queue *jetty;
 	struct npuemu_rq *rq;
+	bool token_en;
+	u32 token;
 
 	if (s->dw0 & NPUEMU_SQE_RMT_TYPE_MASK) {
 		jetty = xa_load(&to->queues, index);
-		return jetty && jetty->jfs.id == id ? jetty->rq : NULL;
+		rq = jetty && jetty->jfs.id == id ? jetty->rq : NULL;
+	} else {
+		rq = xa_load(&to->rqs, index);
+		if (rq && rq->id != id)
+			rq = NULL;
 	}
-	rq = xa_load(&to->rqs, index);
-	return rq && rq->id == id ? rq : NULL;
+	token_en = npuemu_send_token(s, &token);
+	return rq && npuemu_jfr_admits(&rq->jfr, token_en, token) ? rq : NULL;
 }
 
 /* Owner of the inbox only: is it for this message? */

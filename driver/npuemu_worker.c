@@ -6,7 +6,8 @@
  * One that had nothing for poll_us is parked; when all are parked the thread
  * sleeps until a doorbell fault, or whoever else makes a queue hot, wakes it.
  * Queues that wait for somebody (a receiver, room in a CQ, a pager) or for some
- * time stay hot, and the thread naps between looks.
+ * time stay hot, and the thread naps between looks.  One that was lost with its
+ * device (db_state LOST) stays hot until its flush is done.
  *
  * Threads that wait for completions run queues of their own process, too
  * (npuemu_wait.c); the owner word decides who does.
@@ -37,7 +38,7 @@ void npuemu_heat(struct npuemu_queue *q)
 {
 	struct npuemu_worker *w = q->worker;
 
-	if (q->db_state == NPUEMU_DB_DEAD)
+	if (q->db_state >= NPUEMU_DB_LOST)
 		return;
 	/* npuemu_doorbell.c tells of its own */
 	if (q->db_state == NPUEMU_DB_PARKED)
@@ -93,7 +94,7 @@ bool npuemu_queue_news(const struct npuemu_queue *q)
 bool npuemu_queue_turn(struct npuemu_queue *q, bool helper)
 {
 	struct npuemu_jfs *j = &q->jfs;
-	bool waiting = false, more, moved;
+	bool waiting = false, more, moved, lost;
 	u32 ci, state, status;
 
 	if (!npuemu_owner_try(&q->owner))
@@ -101,6 +102,9 @@ bool npuemu_queue_turn(struct npuemu_queue *q, bool helper)
 	ci = j->ci;
 	state = j->state;
 	status = j->last_status;
+	lost = READ_ONCE(q->db_state) == NPUEMU_DB_LOST;
+	if (unlikely(lost))
+		npuemu_jfs_modify(j, NPUEMU_QS_ERROR);
 	more = npuemu_jfs_turn(j, helper, &waiting);
 	/* here, not in op_explain(): now it is known what came of it */
 	if (unlikely(j->state != state || j->last_status != status))
@@ -108,6 +112,8 @@ bool npuemu_queue_turn(struct npuemu_queue *q, bool helper)
 	moved = j->ci != ci || j->completed || j->turn_bytes != NPUEMU_TURN_BYTES;
 	WRITE_ONCE(q->waits, waiting);
 	npuemu_jfs_release(j);
+	if (unlikely(lost) && !more && !waiting)	/* flush-done is written */
+		npuemu_doorbell_kill(q);
 	return moved || (more && !waiting);
 }
 
@@ -127,7 +133,7 @@ static struct npuemu_queue *next_hot(struct npuemu_worker *w)
 
 static u32 look(struct npuemu_worker *w, struct npuemu_queue *q, u64 now)
 {
-	if (npuemu_queue_news(q)) {
+	if (npuemu_queue_news(q) || unlikely(READ_ONCE(q->db_state) == NPUEMU_DB_LOST)) {
 		WRITE_ONCE(w->turns, w->turns + 1);
 		if (npuemu_queue_turn(q, false)) {
 			WRITE_ONCE(q->idle_since, 0);

@@ -214,6 +214,8 @@ struct npuemu_jfr {			/* receive queue */
 	u32 ci;
 	u32 id;
 	u32 jetty;		/* CQEs name a jetty rather than a JFR */
+	u32 token_value;
+	bool token;		/* only for who knows @token_value */
 	u64 user_data;
 };
 
@@ -658,12 +660,28 @@ struct npuemu_message {			/* a SEND as it reaches the receiver */
 	u32 piece_len[NPUEMU_MAX_PIECES];
 	u32 pieces;
 	u64 at;			/* bytes delivered; 0 at first, then jfr.c's own */
+	u32 token_value;	/* as the sender's WQE has it */
+	bool token_en;
 	struct npuemu_recv_done done;
 };
 
+/* The token of a SEND, from its first basic block. */
+static inline bool npuemu_send_token(const struct npuemu_sqe *s, u32 *value)
+{
+	*value = s->rmt_token_value;
+	return s->dw0 & NPUEMU_SQE_TOKEN_EN;
+}
+
+/* May who gives this token put anything into @r? */
+static inline bool npuemu_jfr_admits(const struct npuemu_jfr *r, bool token_en, u32 token_value)
+{
+	return !r->token || (token_en && token_value == r->token_value);
+}
+
 /*
  * Put a message into the next receive buffer of @r and complete it.  The
- * sender's status; NPUEMU_ST_RNR_RETRY_CNT_EXC when there is no buffer (or no
+ * sender's status; NPUEMU_ST_REM_ACCESS_ABORT, with nothing touched, when it has
+ * not the token of @r; NPUEMU_ST_RNR_RETRY_CNT_EXC when there is no buffer (or no
  * room for the CQE), which the sender may try again.  @q lends its caches.
  * NPUEMU_DELIVER_AGAIN: the receive buffer is pageable and the host is writing to
  * it; to be called again with the same message, before any other is given to @r

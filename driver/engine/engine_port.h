@@ -14,6 +14,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <linux/math64.h>
@@ -27,6 +28,8 @@
 /* Around a lock that others spin for: its holder must not be scheduled away. */
 #define npuemu_spin_enter()	preempt_disable()
 #define npuemu_spin_exit()	preempt_enable()
+/* Within something long: owner words may be held, locks may not. */
+#define npuemu_breathe()	cond_resched()
 
 #else /* the user-space host */
 
@@ -79,6 +82,7 @@ typedef int64_t s64;
 #define npuemu_fpu_end()	do { } while (0)
 #define npuemu_spin_enter()	do { } while (0)
 #define npuemu_spin_exit()	do { } while (0)
+#define npuemu_breathe()	do { } while (0)
 #if defined(__x86_64__) || defined(__i386__)
 #define npuemu_relax()		__builtin_ia32_pause()
 #else

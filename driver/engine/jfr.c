@@ -6,6 +6,8 @@
 #include "engine.h"
 #include "copy.h"
 
+#define STEP_BYTES	(64u << 10)	/* copied before others may have the processor */
+
 /* Copy the receive WQE out of the ring; total bytes it has room for. */
 static u64 fetch_rqe(struct npuemu_jfr *r, struct npuemu_sge *sge)
 {
@@ -47,6 +49,9 @@ static enum npuemu_step scatter(struct npuemu_jfr *r, struct npuemu_jfs *q,
 				at -= sge[i++].len;
 			if (n > sge[i].len - at)
 				n = sge[i].len - at;
+			/* no word is cut: pointers are addresses modulo 16 */
+			if (n > STEP_BYTES)
+				n = STEP_BYTES - ((sge[i].va + at) & 15);
 			dst = npuemu_local_at(q, w, sge[i].va + at, &n, true, &share);
 			if (!dst)
 				return npuemu_no_place(w);
@@ -56,6 +61,7 @@ static enum npuemu_step scatter(struct npuemu_jfr *r, struct npuemu_jfs *q,
 			m->at += n;
 			at += n;
 			from += n;
+			npuemu_breathe();
 		}
 	}
 	return NPUEMU_STEP_DONE;
@@ -112,6 +118,9 @@ u32 npuemu_jfr_deliver(struct npuemu_jfr *r, struct npuemu_jfs *q, struct npuemu
 	u32 pi = smp_load_acquire(r->pi_rec), i, answer = NPUEMU_ST_SUCCESS;
 	u64 need = 0, have;
 
+	/* first of all: a stranger learns neither that there is a buffer nor that there is none */
+	if (!npuemu_jfr_admits(r, m->token_en, m->token_value))
+		return NPUEMU_ST_REM_ACCESS_ABORT;
 	/* one that was begun had all this */
 	if (!m->at && (pi == r->ci || pi - r->ci > r->mask + 1 ||
 		       !npuemu_jfc_room(r->jfc, false)))

@@ -255,6 +255,8 @@ int npuemu_wait_word(struct npuemu *ctx, const volatile uint64_t *word,
 
 /* ---- Receive queues --------------------------------------------------- */
 
+#define NPUEMU_RQ_TOKEN		0x1u	/* only for who knows the token; else for everybody */
+
 struct npuemu_rq_attr {
 	uint32_t size;
 	uint32_t device;
@@ -262,7 +264,15 @@ struct npuemu_rq_attr {
 	uint32_t max_sge;	/* SGEs of one RQE, power of two, 1..8; 0 means 1 */
 	struct npuemu_cq *cq;	/* where receive completions go; NPUEMU_CQ_SHARED if a queue uses it too */
 	uint64_t user_data;
+	uint32_t flags;
+	uint32_t token_value;	/* NPUEMU_RQ_TOKEN; 0: chosen at random */
 };
+
+/*
+ * With NPUEMU_RQ_TOKEN a SEND to the RQ, or to a queue (jetty) that names it, needs
+ * its token value.  One without it ends as if there were no such RQ, with
+ * REM_ACCESS_ABORT, and leaves nothing behind here.
+ */
 int npuemu_rq_create(struct npuemu *ctx, const struct npuemu_rq_attr *attr,
 		     struct npuemu_rq **out);
 int npuemu_rq_destroy(struct npuemu_rq *rq);
@@ -275,6 +285,8 @@ struct npuemu_rq_info {
 	uint32_t posted;	/* receive buffers given, free-running */
 	uint32_t consumed;
 	struct npuemu_eid eid;
+	uint32_t flags;
+	uint32_t token_value;	/* 0 without NPUEMU_RQ_TOKEN */
 };
 int npuemu_rq_query(struct npuemu_rq *rq, struct npuemu_rq_info *info);
 /* Give one receive buffer of @n SGEs.  -EAGAIN: full. */

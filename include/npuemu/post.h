@@ -309,7 +309,8 @@ static inline int npuemu_post_write_add(struct npuemu_queue *q, const void *src,
 }
 
 /*
- * SEND to a jetty or RQ: @t->token_id is its id, the eid is its device's.
+ * SEND to a jetty or RQ: @t->token_id is its id, @t->token_value that of the RQ (any,
+ * if it has none), the eid is its device's.
  * @jetty: 1 for a queue's id (npuemu_queue_query), 0 for an RQ's (npuemu_rq_query).
  * At most 16 MiB; more than 208 bytes must lie in device memory of this process.
  */

@@ -106,6 +106,9 @@ NPUEMU_API int npuemu_rq_create(struct npuemu *ctx, const struct npuemu_rq_attr 
 	    (attr->max_sge && (!is_pow2(attr->max_sge) || attr->max_sge > 8)))
 		return npuemu_fail(-EINVAL, "npuemu_rq_create: depth %u (a power of two from %u to %u) or max_sge %u (1, 2, 4, 8)",
 				   attr->depth, NPUEMU_RQ_MIN, NPUEMU_RQ_MAX, attr->max_sge);
+	if (attr->flags & ~NPUEMU_RQ_TOKEN || (attr->token_value && !attr->flags))
+		return npuemu_fail(-EINVAL, "npuemu_rq_create: unknown flags %#x, or a token value without NPUEMU_RQ_TOKEN",
+				   attr->flags);
 	err = cq_attach(attr->cq, ctx, "npuemu_rq_create");
 	if (err)
 		return err;
@@ -149,7 +152,11 @@ NPUEMU_API int npuemu_rq_query(struct npuemu_rq *rq, struct npuemu_rq_info *info
 
 	if (!err)
 		err = CHECK_STRUCT(info, "npuemu_rq_query");
-	return err ? err : rq->ctx->host->rq_query(rq, info);
+	if (err)
+		return err;
+	info->flags = rq->jfr.token ? NPUEMU_RQ_TOKEN : 0;
+	info->token_value = rq->jfr.token_value;
+	return rq->ctx->host->rq_query(rq, info);
 }
 
 NPUEMU_API int npuemu_post_recv(struct npuemu_rq *rq, const struct npuemu_sge *sge, uint32_t n)

@@ -201,6 +201,7 @@ static enum npuemu_step op_send(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	fh->message.done.opcode = w->bb[0] >> 40 & 0xff;
 	fh->message.done.rmt_idx = q->id;
 	fh->message.done.imm = w->bb[5];
+	fh->message.token_en = npuemu_send_token((const void *)w->bb, &fh->message.token_value);
 	answer = npuemu_jfr_deliver(fh->jfr, fh->lender, &fh->message);
 	if (answer == NPUEMU_DELIVER_AGAIN)
 		return NPUEMU_STEP_WAIT;

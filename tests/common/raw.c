@@ -386,14 +386,14 @@ void raw_post_fill(struct raw_q *q, void *dst, uint64_t pattern, uint64_t len)
 }
 
 static void post_rma(struct raw_q *q, uint32_t op, const void *local, uint32_t len,
-		     const struct raw_seg *s, uint64_t off)
+		     const struct raw_seg *s, uint64_t off, uint32_t dw0)
 {
 	struct {
 		struct npuemu_sqe sqe;
 		struct npuemu_sge sge;
 	} w = {
 		.sqe = {
-			.dw0 = NPUEMU_SQE_CQE | NPUEMU_SQE_TOKEN_EN,
+			.dw0 = NPUEMU_SQE_CQE | dw0,
 			.dw1 = op << NPUEMU_SQE_OPCODE_SHIFT,
 			.dw2 = 1u << NPUEMU_SQE_SGE_NUM_SHIFT,
 			.dw3 = s->token_id,
@@ -410,13 +410,19 @@ static void post_rma(struct raw_q *q, uint32_t op, const void *local, uint32_t l
 void raw_post_write(struct raw_q *q, const void *src, uint32_t len, const struct raw_seg *s,
 		    uint64_t off)
 {
-	post_rma(q, NPUEMU_OP_WRITE, src, len, s, off);
+	post_rma(q, NPUEMU_OP_WRITE, src, len, s, off, NPUEMU_SQE_TOKEN_EN);
 }
 
 void raw_post_read(struct raw_q *q, void *dst, uint32_t len, const struct raw_seg *s,
 		   uint64_t off)
 {
-	post_rma(q, NPUEMU_OP_READ, dst, len, s, off);
+	post_rma(q, NPUEMU_OP_READ, dst, len, s, off, NPUEMU_SQE_TOKEN_EN);
+}
+
+void raw_post_send(struct raw_q *q, const void *src, uint32_t len, const struct raw_seg *to,
+		   bool token)
+{
+	post_rma(q, NPUEMU_OP_SEND, src, len, to, 0, token ? NPUEMU_SQE_TOKEN_EN : 0);
 }
 
 void raw_ring(struct raw_q *q)

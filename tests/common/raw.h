@@ -166,6 +166,9 @@ void raw_post_write(struct raw_q *q, const void *src, uint32_t len, const struct
 		    uint64_t off);
 void raw_post_read(struct raw_q *q, void *dst, uint32_t len, const struct raw_seg *s,
 		   uint64_t off);
+/* To an RQ: @to's token id is its id. */
+void raw_post_send(struct raw_q *q, const void *src, uint32_t len, const struct raw_seg *to,
+		   bool token);
 /* The plain store. */
 void raw_ring(struct raw_q *q);
 

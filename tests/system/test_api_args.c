@@ -328,6 +328,9 @@ static void queues(void **state)
 	WRONG(npuemu_rq_create(w.ctx, &ra, &rq), ra.max_sge, 3, -EINVAL);
 	WRONG(npuemu_rq_create(w.ctx, &ra, &rq), ra.max_sge, 16, -EINVAL);
 	WRONG(npuemu_rq_create(w.ctx, &ra, &rq), ra.cq, (void *)w.q, -EBADF);
+	WRONG(npuemu_rq_create(w.ctx, &ra, &rq), ra.flags, 2, -EINVAL);
+	WRONG(npuemu_rq_create(w.ctx, &ra, &rq), ra.flags, 0x80000001, -EINVAL);
+	WRONG(npuemu_rq_create(w.ctx, &ra, &rq), ra.token_value, 1, -EINVAL);
 	sys_err(npuemu_post_recv(w.rq, NULL, 1), -EINVAL);
 	sys_err(npuemu_post_recv(w.rq, &(struct npuemu_sge){ .len = 8 }, 9), -EINVAL);
 

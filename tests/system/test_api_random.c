@@ -179,7 +179,8 @@ static void make_rq(void)
 	struct npuemu_rq_attr a = {
 		.size = sizeof(a), .device = (uint32_t)pick(3),
 		.depth = pick(4) ? 64 : (uint32_t)any_number(), .max_sge = (uint32_t)pick(5),
-		.cq = any(CQ), .user_data = rnd,
+		.cq = any(CQ), .user_data = rnd, .flags = (uint32_t)pick(pick(5) ? 2 : 4),
+		.token_value = pick(2) ? (uint32_t)any_number() : 0,
 	};
 	struct npuemu_rq *r;
 	int rc;

@@ -22,10 +22,13 @@ struct plan {
 	uint32_t expect;	/* messages */
 	uint32_t again;		/* each buffer goes back at once */
 	uint32_t until_killed;
+	uint32_t token;		/* NPUEMU_RQ_TOKEN or not */
+	uint32_t token_value;
 };
 
 struct address {
-	struct npuemu_target t;
+	struct npuemu_target t;		/* the jetty */
+	struct npuemu_target rq;	/* itself */
 };
 
 /* Message @i: its bytes, its length, its immediate. */
@@ -84,7 +87,9 @@ static void receiver(int fd, const void *arg)
 	struct npuemu_rq_attr ra = {
 		.size = sizeof(ra), .device = 1, .depth = DEPTH, .max_sge = p->sges,
 		.user_data = 0xabcdef0123456789u,
+		.flags = p->token, .token_value = p->token_value,
 	};
+	struct npuemu_rq_info info = { .size = sizeof(info) };
 	struct npuemu_queue_attr qa = sys_queue_attr(1, 64);
 	struct npuemu_queue_map map = { .size = sizeof(map) };
 	struct npuemu_queue *q;
@@ -103,6 +108,15 @@ static void receiver(int fd, const void *arg)
 	memset(&a, 0, sizeof(a));
 	memcpy(a.t.eid, map.eid.w, sizeof(a.t.eid));
 	a.t.token_id = map.id;
+	sys_rc(npuemu_rq_query(rq, &info));
+	sys_eq(info.flags, p->token);
+	if (p->token && !p->token_value)
+		sys_true(info.token_value, "a random token is 0");
+	else
+		sys_eq(info.token_value, p->token_value);
+	memcpy(a.rq.eid, info.eid.w, sizeof(a.rq.eid));
+	a.rq.token_id = info.id;
+	a.rq.token_value = a.t.token_value = info.token_value;
 	for (i = 0; i < p->give; i++)
 		give(rq, &m, p, i);
 	sys_put(fd, &a, sizeof(a));
@@ -129,6 +143,10 @@ static void receiver(int fd, const void *arg)
 	if (p->until_killed)
 		npuemu_wait(ra.cq, NPUEMU_FOREVER);
 	sys_wait_go(fd);
+	/* what was refused took no buffer */
+	sys_rc(npuemu_rq_query(rq, &info));
+	if (p->token)
+		sys_eq(info.consumed, p->expect);
 	/* A message that was too long may have left a completion here. */
 	sys_rc(npuemu_queue_destroy(q));
 	sys_rc(npuemu_rq_destroy(rq));
@@ -251,6 +269,53 @@ static void full(void **state)
 	sys_rc(npuemu_close(ctx));
 }
 
+/* The longest message, at odd addresses, into two pieces that lie apart. */
+static void longest(void **state)
+{
+	const uint32_t n = 16u << 20, part = (7u << 20) + 5;
+	struct npuemu *ctx = sys_open();
+	struct npuemu_rq_attr ra = { .size = sizeof(ra), .depth = 64, .max_sge = 2 };
+	struct npuemu_rq_info info = { .size = sizeof(info) };
+	struct npuemu_queue *q = sys_queue(ctx, 0, 64);
+	unsigned char *src, *dst[2];
+	struct npuemu_target t;
+	struct npuemu_sge sge[2];
+	struct npuemu_rq *rq;
+	struct npuemu_wc wc;
+	struct sys_mem m;
+
+	(void)state;
+	sys_mem_make(ctx, &m, 0, 40u << 20, NPUEMU_ACCESS_LOCAL);
+	src = m.p + 3;
+	dst[0] = m.p + (17u << 20) + 1;
+	dst[1] = dst[0] + part + 4096 + 9;
+	memset(m.p + (17u << 20), 0xee, 23u << 20);
+	sys_fill(src, n, 7);
+	ra.cq = sys_cq(ctx, 64, 0);
+	sys_rc(npuemu_rq_create(ctx, &ra, &rq));
+	sge[0] = (struct npuemu_sge){ .len = part, .va = (uintptr_t)dst[0] };
+	sge[1] = (struct npuemu_sge){ .len = n - part, .va = (uintptr_t)dst[1] };
+	sys_rc(npuemu_post_recv(rq, sge, 2));
+	sys_rc(npuemu_rq_query(rq, &info));
+	memset(&t, 0, sizeof(t));
+	memcpy(t.eid, info.eid.w, sizeof(t.eid));
+	t.token_id = info.id;
+	sys_rc(npuemu_post_send(q, src, n, &t, 0, NPUEMU_SQE_CQE));
+	sys_run(q);
+	sys_one(ra.cq, &wc);
+	sys_is_status(&wc, NPUEMU_ST_SUCCESS);
+	sys_eq(wc.byte_cnt, n);
+	sys_same("the first piece", dst[0], src, part);
+	sys_is_byte("behind it", dst[0] + part, 4096 + 9, 0xee);
+	sys_same("the second piece", dst[1], src + part, n - part);
+	sys_is_byte("behind that", dst[1] + n - part, 4096, 0xee);
+	sys_rc(npuemu_queue_destroy(q));
+	sys_rc(npuemu_rq_destroy(rq));
+	sys_rc(npuemu_cq_destroy(ra.cq));
+	sys_mem_drop(&m);
+	sys_rc(npuemu_close(ctx));
+}
+
 /* ---- No receive buffer ------------------------------------------------------------- */
 
 static void rnr(void **state)
@@ -365,6 +430,127 @@ static void wrong_address(void **state)
 	sender_close(&s);
 }
 
+/* ---- Tokens ------------------------------------------------------------------------ */
+
+/* As npuemu_post_send(), but without the token. */
+static void post_bare(struct sender *s, const struct npuemu_target *t, uint32_t jetty)
+{
+	struct {
+		struct npuemu_sqe sqe;
+		struct npuemu_sge sge;
+	} w = {
+		.sqe = {
+			.dw0 = NPUEMU_SQE_CQE | jetty << NPUEMU_SQE_RMT_TYPE_SHIFT,
+			.dw1 = NPUEMU_OP_SEND << NPUEMU_SQE_OPCODE_SHIFT,
+			.dw2 = 1u << NPUEMU_SQE_SGE_NUM_SHIFT,
+			.dw3 = t->token_id,
+			.rmt_token_value = t->token_value,
+		},
+		.sge = { .len = 8, .va = (uintptr_t)s->m.p },
+	};
+
+	memcpy(w.sqe.rmt_eid, t->eid, sizeof(t->eid));
+	sys_rc(npuemu_post_raw(s->q, &w, 1));
+}
+
+static void refused(struct sender *s)
+{
+	struct npuemu_wc wc;
+
+	sys_rc(npuemu_doorbell(s->q));
+	sys_one(npuemu_queue_cq(s->q), &wc);
+	sys_is_status(&wc, NPUEMU_ST_REM_ACCESS_ABORT);
+	sys_revive(s->q);
+}
+
+static void wrong_tokens(struct sender *s, const struct npuemu_target *right, uint32_t jetty)
+{
+	static const uint32_t flips[] = { 1, 0x80000000, 0x10000, 0xffffffff };
+	struct npuemu_target t = *right;
+
+	for (unsigned int i = 0; i < sizeof(flips) / sizeof(flips[0]); i++) {
+		t.token_value = right->token_value ^ flips[i];
+		sys_rc(npuemu_post_send(s->q, s->m.p, 8, &t, jetty, NPUEMU_SQE_CQE));
+		refused(s);
+		/* where the payload does not lie in the message */
+		sys_rc(npuemu_post_send_imm(s->q, s->m.p, SLOT, &t, jetty, 1, NPUEMU_SQE_CQE));
+		refused(s);
+	}
+	t.token_value = 0;
+	sys_rc(npuemu_post_send(s->q, s->m.p, 8, &t, jetty, NPUEMU_SQE_CQE));
+	refused(s);
+	post_bare(s, right, jetty);
+	refused(s);
+}
+
+/* Nothing but the right token gets anything through, by the jetty or to the RQ itself. */
+static void tokens(void **state)
+{
+	static const uint32_t values[] = { 0, 0x80000001 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct plan p = {
+			.give = 4, .len = SLOT, .sges = 1, .expect = 4, .token = NPUEMU_RQ_TOKEN,
+			.token_value = values[i],
+		};
+		struct npuemu_queue_attr qa = sys_queue_attr(0, 64);
+		struct sender s;
+
+		sender_open(&s, &p, &qa);
+		for (uint32_t k = 0; k < p.expect; k++) {
+			wrong_tokens(&s, &s.a.t, 1);
+			wrong_tokens(&s, &s.a.rq, 0);
+			post(&s, &p, k, NPUEMU_SQE_CQE);
+			sys_run(s.q);
+		}
+		sys_go(s.c.fd);
+		sys_join(&s.c);
+		sender_close(&s);
+	}
+}
+
+/* No buffer is given: a stranger is not told so. */
+static void token_before_rnr(void **state)
+{
+	struct plan p = { .len = SLOT, .sges = 1, .token = NPUEMU_RQ_TOKEN };
+	struct npuemu_queue_attr qa = sys_queue_attr(0, 64);
+	struct npuemu_wc wc;
+	struct sender s;
+
+	(void)state;
+	qa.rnr_retry = 0;
+	sender_open(&s, &p, &qa);
+	wrong_tokens(&s, &s.a.t, 1);
+	sys_eq(sys_stat(s.q).cnt.rnr, 0);
+	post(&s, &p, 2, NPUEMU_SQE_CQE);
+	sys_rc(npuemu_doorbell(s.q));
+	sys_one(npuemu_queue_cq(s.q), &wc);
+	sys_is_status(&wc, NPUEMU_ST_RNR_RETRY_CNT_EXC);
+	sys_go(s.c.fd);
+	sys_join(&s.c);
+	sender_close(&s);
+}
+
+/* Who asks for none gets whatever is sent. */
+static void no_token(void **state)
+{
+	struct plan p = { .give = 4, .len = SLOT, .sges = 1, .expect = 4 };
+	struct npuemu_queue_attr qa = sys_queue_attr(0, 64);
+	struct sender s;
+
+	(void)state;
+	sender_open(&s, &p, &qa);
+	for (uint32_t k = 0; k < p.expect; k++) {
+		s.a.t.token_value = k * 0x12345677;
+		post(&s, &p, k, NPUEMU_SQE_CQE);
+		sys_run(s.q);
+	}
+	sys_go(s.c.fd);
+	sys_join(&s.c);
+	sender_close(&s);
+}
+
 static void dead_receiver(void **state)
 {
 	struct plan p = { .give = 4, .len = SLOT, .sges = 1, .until_killed = 1 };
@@ -470,10 +656,14 @@ int main(void)
 		sys_test(stream),
 		sys_test(pieces),
 		sys_test(full),
+		sys_test(longest),
 		sys_test(rnr),
 		sys_test(rnr_then_buffer),
 		sys_test(too_long),
 		sys_test(wrong_address),
+		sys_test(tokens),
+		sys_test(token_before_rnr),
+		sys_test(no_token),
 		sys_test(dead_receiver),
 		sys_test(shared_cq),
 	};

@@ -386,13 +386,146 @@ static void retries(void **state)
 	assert_true(fh_poll(&g->cq, &c));
 }
 
+#define TOKEN	0x80000001u
+
+struct given {
+	bool en;
+	u32 value;
+	bool good;
+};
+
+static u32 deliver_as(struct rig *g, const struct given *t)
+{
+	struct npuemu_message m = {
+		.piece = { (const u8 *)"abcd" }, .piece_len = { 4 }, .pieces = 1,
+		.token_en = t->en, .token_value = t->value,
+	};
+	u32 status;
+
+	assert_true(npuemu_owner_try(&g->lender->owner));
+	status = npuemu_jfr_deliver(&g->r, &g->lender->q, &m);
+	assert_int_equal(g->lender->q.ntouched, t->good);
+	npuemu_jfs_release(&g->lender->q);
+	return status;
+}
+
+/* Refused, or delivered once: then by the buffer that is next. */
+static void gives(struct rig *g, const struct given *t)
+{
+	u32 ci = g->r.ci;
+	struct fh_cqe c;
+
+	if (t->good) {
+		assert_int_equal(deliver_as(g, t), FH_OK);
+		assert_true(fh_poll(&g->cq, &c));
+		assert_int_equal(c.bytes, 4);
+		memcpy(g->fh->mine.shadow + 64 * (ci & (DEPTH - 1)), "abcd", 4);
+		post_recv1(g, 64 * (g->pi & (DEPTH - 1)), 64);
+	} else {
+		assert_int_equal(deliver_as(g, t), FH_REM_ACCESS);
+	}
+	assert_int_equal(g->r.ci, ci + t->good);
+	assert_false(fh_poll(&g->cq, &c));
+	assert_memory(g->fh, WATCH);
+}
+
+/* With a token: only who gives it, whole.  Without one: everybody. */
+static void tokens(void **state)
+{
+	static const struct given all[] = {
+		{ true, TOKEN, true }, { true, TOKEN ^ 1, false }, { true, 0, false },
+		{ true, TOKEN ^ 0x80000000u, false }, { true, TOKEN ^ 0x100, false },
+		{ true, ~0u, false }, { false, TOKEN, false }, { false, 0, false },
+	};
+	static const struct given zero[] = {
+		{ true, 0, true }, { false, 0, false }, { true, 1, false },
+	};
+	struct rig *g = *state;
+	u32 i;
+
+	g->fh->mine.shares[0].waiters[1] = 1;	/* each write is touched, and seen */
+	for (i = 0; i < 4; i++)
+		post_recv1(g, 64 * i, 64);
+	g->r.token_value = TOKEN;
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		struct given open = { all[i].en, all[i].value, true };
+
+		g->r.token = false;
+		gives(g, &open);
+		g->r.token = true;
+		gives(g, &all[i]);
+	}
+	g->r.token_value = 0;	/* a value like any other */
+	for (i = 0; i < ARRAY_SIZE(zero); i++)
+		gives(g, &zero[i]);
+}
+
+/* A stranger does not learn whether there is a buffer, or room in the CQ. */
+static void strangers(void **state)
+{
+	static const struct given wrong = { true, TOKEN ^ 2, false };
+	static const struct given right = { true, TOKEN, true };
+	struct rig *g = *state;
+	u32 i;
+
+	g->r.token = true;
+	g->r.token_value = TOKEN;
+	gives(g, &wrong);
+	g->fh->mine.shares[0].waiters[1] = 1;
+	for (i = 0; i < 64; i++)
+		post_recv1(g, 0, 4);
+	for (i = 0; i < 63; i++)
+		assert_int_equal(deliver_as(g, &right), FH_OK);
+	assert_int_equal(deliver_as(g, &wrong), FH_REM_ACCESS);
+	assert_int_equal(g->cq.jfc.starved, 0);
+	assert_int_equal(g->r.ci, 63);
+	/* a message that would be too long takes no buffer either */
+	g->ring[63].len = 3;
+	assert_int_equal(deliver_as(g, &wrong), FH_REM_ACCESS);
+	assert_int_equal(g->r.ci, 63);
+}
+
+/* The WQE's token, of a SEND with SGEs and of an inline SEND_IMM. */
+static void token_in_a_wqe(void **state)
+{
+	struct rig *g = *state;
+	struct fh_wqe w[2];
+	struct fh_cqe c;
+	u32 i;
+
+	g->r.token = true;
+	g->r.token_value = FH_TOKEN_VALUE;
+	for (i = 0; i < 2; i++)
+		post_recv1(g, 4096 + 64 * i, 8);
+	fh_rma(&w[0], FH_SEND, FH_CQE, 0, 0, 8);
+	fh_inline(&w[1], FH_SEND_IMM, FH_CQE, 0, "12345678", 8);
+	for (i = 0; i < 2; i++) {
+		u32 dw0 = fh_get32(&w[i], 0);
+
+		fh_token(&w[i], FH_TOKEN_ID, FH_TOKEN_VALUE ^ 0x10000);
+		assert_refused(g->f, &w[i], FH_REM_ACCESS);
+		fh_token(&w[i], FH_TOKEN_ID, FH_TOKEN_VALUE);
+		fh_put32(&w[i], 0, dw0 & ~FH_TOKEN);
+		assert_refused(g->f, &w[i], FH_REM_ACCESS);
+		assert_int_equal(g->r.ci, i);
+		assert_memory(g->fh, WATCH);
+		fh_put32(&w[i], 0, dw0);
+		assert_do(g->f, &w[i], FH_OK);
+		assert_true(fh_poll(&g->cq, &c));
+		memcpy(g->fh->mine.shadow + 4096 + 64 * i,
+		       i ? (const u8 *)"12345678" : g->fh->mine.shadow, 8);
+		assert_memory(g->fh, WATCH);
+	}
+}
+
 #define T(name)	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(cqe_bits), T(scattered), T(no_buffer), T(too_long), T(bad_buffer), T(full_cq),
-		T(around), T(waking), T(through_a_queue), T(retries),
+		T(around), T(waking), T(through_a_queue), T(retries), T(tokens), T(strangers),
+		T(token_in_a_wqe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,7 @@ struct fz_target {
 	u64 va;
 	u64 len;
 	u32 rq;			/* to send to; 0: none */
+	u32 rq_token;
 };
 
 struct fz_proc {

@@ -239,9 +239,12 @@ static int op_rq_create(struct fz *z)
 		.max_sge = 1u << fz_below(z, 4),
 		.cq = any_id(z, &z->cq, z->rig.rcq),
 		.user_data = fz_next(&z->rng),
+		.flags = fz_one_in(z, 32) ? (u32)fz_next(&z->rng) : fz_below(z, 2),
 	};
 	int rc;
 
+	if (a.flags ? fz_below(z, 2) : fz_one_in(z, 32))
+		a.token_value = (u32)fz_next(&z->rng);
 	if (z->rq.n == FZ_SET)
 		return handle_destroy(z, &z->rq, NPUEMU_IOC_RQ_DESTROY);
 	rc = fz_ioctl(z, fz_fd(z), NPUEMU_IOC_RQ_CREATE, &a);

@@ -131,12 +131,14 @@ static bool rig_make(struct fz *z)
 	    !rig_cq(z, &r->rcq, NULL, &r->rcq_rec))
 		return false;
 	rq.cq = r->rcq;
+	rq.flags = fz_below(z, 2) ? NPUEMU_RQF_TOKEN : 0;
 	if (fz_plain(z, z->fd[0], NPUEMU_IOC_RQ_CREATE, &rq))
 		return false;
 	r->rq = rq.id;
 	r->rq_ring = (struct npuemu_sge *)(void *)(r->windows[0] + rq.ring);
 	r->rq_rec = (u32 *)(void *)(r->windows[2] + rq.record * NPUEMU_REC_BYTES);
 	z->me->target[0].rq = rq.id;
+	z->me->target[0].rq_token = rq.token_value;
 	return rig_queue(z, 0, 0, 0) && rig_queue(z, 1, 1, 0) && rig_queue(z, 2, 0, r->rq);
 }
 
@@ -231,8 +233,10 @@ static void aim(struct fz *z, struct wqe *w, u32 op, u64 align)
 	if (t->len > 65536)
 		w->s.rmt_addr += fz_next(&z->rng) % (t->len - (fz_one_in(z, 64) ? 0 : 40000)) &
 				 ~(align - 1);
-	if (op == NPUEMU_OP_SEND || op == NPUEMU_OP_SEND_IMM)
+	if (op == NPUEMU_OP_SEND || op == NPUEMU_OP_SEND_IMM) {
 		w->s.dw3 = t->rq & NPUEMU_SQE_RMT_ID_MASK;
+		w->s.rmt_token_value = fz_one_in(z, 64) ? t->token_value : t->rq_token;
+	}
 }
 
 static u32 flags(struct fz *z)

@@ -166,6 +166,101 @@ static void reset_wakes(void **state)
 	busy_close(&b);
 }
 
+/* ---- A completion queue that is full ------------------------------------------------------ */
+
+#define NOPS	96u	/* more than the CQ has entries */
+
+/* Its ring and its CQ are full of what nobody has polled. */
+static void fill_up(struct raw *r, struct raw_cq *cq, struct raw_q *q, uint32_t device)
+{
+	raw_cq_make(r, cq, 64);
+	raw_q_make(r, q, cq, device, RAW_SDMA, 128);
+	while (q->pi < NOPS)
+		raw_post_nop(q);
+	raw_ring(q);
+	for (int64_t end = sys_deadline(); raw_query(q).state != NPUEMU_QS_ERROR;)
+		sys_true(sys_retry(end), "the CQ of 64 is not full of %u", NOPS);
+}
+
+/* The rest comes as there is room, and then the end. */
+static void drains(struct raw_cq *cq)
+{
+	uint32_t n, flushed = 0;
+	struct npuemu_cqe cqe;
+
+	for (n = 0; raw_spin(cq, &cqe, SYS_PATIENCE_MS); n++) {
+		if (cqe.dw0 & NPUEMU_CQE_FD)
+			break;
+		flushed += raw_status(&cqe) == NPUEMU_ST_WR_FLUSH_ERR;
+	}
+	sys_true(cqe.dw0 & NPUEMU_CQE_FD, "no word that the flush is done, after %u entries", n);
+	sys_eq(n, NOPS);
+	sys_true(flushed && flushed < NOPS, "%u were flushed", flushed);
+	sys_true(!raw_poll(cq, &cqe), "an entry after the last");
+}
+
+/* A context that stays, of a queue that is lost; and one that is lost itself. */
+static void reset_with_full_cq(void **state)
+{
+	struct raw_cq cq[3];
+	struct raw_q q[3];
+	struct raw here, lost;
+	int dev1;
+
+	(void)state;
+	raw_open(&here, 0);
+	dev1 = raw_node(1);
+	raw_is(raw_ioctl(dev1, NPUEMU_IOC_JOIN, &(struct npuemu_ioc_join){ .fd = here.fd }), 0);
+	raw_open(&lost, 1);
+	fill_up(&here, &cq[0], &q[0], 1);
+	fill_up(&here, &cq[1], &q[1], 1);
+	fill_up(&lost, &cq[2], &q[2], 1);
+	raw_is(reset(1), 0);
+	/* it takes its time to poll; nothing else can be done with the queue */
+	sys_nap(50);
+	for (uint32_t s = NPUEMU_QS_RESET; s <= NPUEMU_QS_ERROR; s++)
+		raw_is(raw_modify(&q[0], s), -ENODEV);
+	sys_eq(raw_query(&q[0]).state, NPUEMU_QS_ERROR);
+	drains(&cq[0]);
+	drains(&cq[2]);
+	raw_is(raw_modify(&q[0], NPUEMU_QS_RESET), -ENODEV);
+	raw_is(raw_q_destroy(&q[0]), 0);
+	raw_is(raw_q_destroy(&q[1]), 0);	/* its CQ still full */
+	/* dead is dead: what is stored does nothing, also after the flush */
+	q[2].pi += 4;
+	raw_ring(&q[2]);
+	sys_nap(50);
+	sys_true(!raw_poll(&cq[2], &(struct npuemu_cqe){ 0 }), "an entry of a dead queue");
+	works(1);
+	raw_close(&lost);
+	close(dev1);
+	raw_close(&here);
+}
+
+/* Asleep on the full CQ, while another thread makes room. */
+static void full_cq_wakes(void **state)
+{
+	struct raw_cq cq, end;
+	struct sleeper s;
+	struct raw here;
+	struct raw_q q;
+	int dev1;
+
+	(void)state;
+	raw_open(&here, 0);
+	dev1 = raw_node(1);
+	raw_is(raw_ioctl(dev1, NPUEMU_IOC_JOIN, &(struct npuemu_ioc_join){ .fd = here.fd }), 0);
+	fill_up(&here, &cq, &q, 1);
+	raw_is(reset(1), 0);
+	end = cq;
+	end.ci = 63;	/* all there are, but for the one that is kept */
+	sleeper_start(&s, &here, &end, SYS_PATIENCE_MS);
+	drains(&cq);
+	raw_is(sleeper_end(&s), 0);
+	close(dev1);
+	raw_close(&here);
+}
+
 /* Any step may meet the reset: an error, SIGBUS or an end that is as it should be. */
 static void __attribute__((__noreturn__)) life(uint32_t device)
 {
@@ -233,6 +328,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		raw_test(reset_under_load),
 		raw_test(reset_wakes),
+		raw_test(reset_with_full_cq),
+		raw_test(full_cq_wakes),
 		raw_test(resets_in_a_row),
 	};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two users who want each other no good: names, tokens, offsets, queues,
- * doorbells, faults and debugfs.
+ * Two users who want each other no good: names, tokens, offsets, queues, messages,
+ * doorbells, contexts, faults and debugfs.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -307,6 +307,173 @@ static void queues(void **state)
 	attack(mallory_queues);
 }
 
+/* ---- Messages ------------------------------------------------------------------------- */
+
+/* A receive queue of Alice's that wants its token; she tells who may know it, id and all. */
+static void alice_receives(int fd, void *unused)
+{
+	struct npuemu_ioc_rq_create a = {
+		.depth = 64, .max_sge = 1, .flags = NPUEMU_RQF_TOKEN,
+	};
+	struct npuemu_ioc_rq_query q = { 0 };
+	struct npuemu_sge *ring;
+	struct npuemu_cqe cqe;
+	struct raw_seg to;
+	struct raw_bo bo;
+	struct raw_cq cq;
+	struct raw r;
+
+	(void)unused;
+	raw_become(ALICE);
+	raw_open(&r, 0);
+	raw_bo_make(&r, &bo, 64 * KIB);
+	memset(bo.p, 0x77, bo.room);
+	raw_cq_make(&r, &cq, 64);
+	a.cq = cq.handle;
+	raw_is(raw_ioctl(r.fd, NPUEMU_IOC_RQ_CREATE, &a), 0);
+	sys_true(a.token_value, "a random token is 0");
+	ring = (void *)(r.rings + a.ring);
+	for (int i = 0; i < 2; i++)
+		ring[i] = (struct npuemu_sge){ .len = 4096, .va = (uintptr_t)bo.p + i * 4096 };
+	__atomic_store_n(raw_record(&r, a.record, NPUEMU_REC_INDEX), 2, __ATOMIC_RELEASE);
+	memset(&to, 0, sizeof(to));
+	memcpy(to.eid, a.eid, sizeof(to.eid));
+	to.token_id = a.id;
+	to.token_value = a.token_value;
+	sys_put(fd, &to, sizeof(to));
+	/* strangers have tried */
+	sys_wait_go(fd);
+	q.id = a.id;
+	raw_is(raw_ioctl(r.fd, NPUEMU_IOC_RQ_QUERY, &q), 0);
+	sys_eq(q.consumed, 0);
+	sys_true(!raw_poll(&cq, &cqe), "a completion of a message that was refused");
+	sys_is_byte("Alice's memory", bo.p, bo.room, 0x77);
+	sys_go(fd);
+	/* and one who knows it */
+	sys_wait_go(fd);
+	sys_true(raw_poll(&cq, &cqe), "no message");
+	raw_status_is(__FILE__, __LINE__, raw_status(&cqe), NPUEMU_ST_SUCCESS);
+	sys_is_byte("the message", bo.p, 64, 0x66);
+	sys_is_byte("Alice's memory", bo.p + 64, bo.room - 64, 0x77);
+	sys_true(!raw_poll(&cq, &cqe), "two messages");
+}
+
+static void not_received(struct mine *m, const struct raw_seg *to, bool token)
+{
+	raw_post_send(&m->q, m->bo.p, 64, to, token);
+	raw_completes(&m->q, NPUEMU_ST_REM_ACCESS_ABORT);
+	revive(m);
+}
+
+static void mallory_sends(int fd, void *arg)
+{
+	struct raw_seg *right = arg, to = *right;
+	char cause[2][NPUEMU_CAUSE_LEN];
+	struct mine m;
+
+	mallory_opens(&m);
+	for (uint32_t bit = 0; bit < 32; bit++) {
+		to.token_value = right->token_value ^ 1u << bit;
+		not_received(&m, &to, true);
+	}
+	to.token_value = 0;
+	not_received(&m, &to, true);
+	not_received(&m, right, false);
+	/* a wrong token and no such queue look alike, in words as well */
+	for (int i = 0; i < 2; i++) {
+		to = *right;
+		to.token_value ^= !i;
+		to.token_id ^= i << 12;
+		raw_post_send(&m.q, m.bo.p, 64, &to, true);
+		raw_completes(&m.q, NPUEMU_ST_REM_ACCESS_ABORT);
+		memcpy(cause[i], raw_query(&m.q).cause, sizeof(cause[i]));
+		revive(&m);
+	}
+	sys_true(cause[0][0] && !strcmp(cause[0], cause[1]), "\"%s\" and \"%s\"", cause[0],
+		 cause[1]);
+	sys_go(fd);
+	sys_wait_go(fd);
+	raw_post_send(&m.q, m.bo.p, 64, right, true);
+	raw_completes(&m.q, NPUEMU_ST_SUCCESS);
+}
+
+static void messages(void **state)
+{
+	struct raw_child a, m;
+	struct raw_seg to;
+
+	(void)state;
+	raw_fork(&a, alice_receives, NULL);
+	sys_get(a.fd, &to, sizeof(to));
+	raw_fork(&m, mallory_sends, &to);
+	sys_wait_go(m.fd);
+	sys_go(a.fd);
+	sys_wait_go(a.fd);
+	sys_go(m.fd);
+	raw_join(&m);
+	sys_go(a.fd);
+	raw_join(&a);
+}
+
+/* ---- Contexts ------------------------------------------------------------------------- */
+
+#define HALF	128
+
+/* All that one user can get. */
+static void mallory_hogs(int fd, void *unused)
+{
+	static const char *const nodes[] = { "/dev/npuemu0", "/dev/npuemu1" };
+	int f[HALF + 1], n;
+
+	(void)unused;
+	raw_become(MALLORY);
+	for (n = 0; n <= HALF; n++) {
+		f[n] = open(nodes[n & 1], O_RDWR | O_CLOEXEC);
+		if (f[n] < 0)
+			break;
+	}
+	raw_is(-errno, -EUSERS);
+	sys_eq(n, HALF);
+	/* another process of the same user, and looking around, which needs none */
+	sys_go(fd);
+	sys_wait_go(fd);
+	close(raw_ctl());
+	close(f[--n]);
+	f[n++] = raw_node(0);
+	sys_true(open(nodes[0], O_RDWR) < 0 && errno == EUSERS, "one more: %s", strerror(errno));
+}
+
+static void one_more(int fd, void *arg)
+{
+	uid_t *uid = arg;
+	int f;
+
+	(void)fd;
+	if (*uid)
+		raw_become(*uid);
+	f = open("/dev/npuemu0", O_RDWR | O_CLOEXEC);
+	if (*uid == MALLORY)
+		sys_true(f < 0 && errno == EUSERS, "the same user: %s", strerror(errno));
+	else
+		sys_true(f >= 0, "user %u: %s", *uid, strerror(errno));
+}
+
+static void hog(void **state)
+{
+	static uid_t who[] = { ALICE, 0, MALLORY };
+	struct raw_child m, c;
+
+	(void)state;
+	raw_fork(&m, mallory_hogs, NULL);
+	sys_wait_go(m.fd);
+	for (unsigned int i = 0; i < sizeof(who) / sizeof(who[0]); i++) {
+		raw_fork(&c, one_more, &who[i]);
+		raw_join(&c);
+	}
+	sys_go(m.fd);
+	raw_join(&m);
+}
+
 /* ---- The rest --------------------------------------------------------------------------------- */
 
 static void mallory_admin(int fd, void *arg)
@@ -379,6 +546,8 @@ int main(void)
 		raw_test(segments),
 		raw_test(invited),
 		raw_test(queues),
+		raw_test(messages),
+		raw_test(hog),
 		raw_test(rights),
 	};
 

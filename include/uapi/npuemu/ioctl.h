@@ -215,6 +215,8 @@ struct npuemu_ioc_cq_create {
 
 /* NPUEMU_IOC_CQ_DESTROY takes npuemu_ioc_handle.  -EBUSY: in use. */
 
+#define NPUEMU_RQF_TOKEN	0x1u	/* SENDs need the token; else anybody may send */
+
 /* -EBUSY: the CQ has a user and is not NPUEMU_CQF_SHARED. */
 struct npuemu_ioc_rq_create {
 	__u32 device;
@@ -226,6 +228,8 @@ struct npuemu_ioc_rq_create {
 	__u32 record;		/* out */
 	__u64 ring;		/* out */
 	__u32 eid[4];		/* out */
+	__u32 flags;
+	__u32 token_value;	/* NPUEMU_RQF_TOKEN: in and out; 0: random.  Else 0 */
 };
 
 struct npuemu_ioc_rq_query {

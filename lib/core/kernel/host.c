@@ -110,6 +110,9 @@ static int node_failed(int err, const char *name)
 	case -ENOSPC:
 		return npuemu_fail(err, "%s/%s: all process slots of the board are taken: npuemu-smi shows by whom",
 				   node_dir(), name);
+	case -EUSERS:
+		return npuemu_fail(err, "%s/%s: this user has half of the board's process slots, and only CAP_SYS_RESOURCE may have more: npuemu-smi shows whose they are",
+				   node_dir(), name);
 	default:
 		return npuemu_fail(err, "cannot open %s/%s: %s", node_dir(), name, strerror(-err));
 	}

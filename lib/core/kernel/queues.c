@@ -58,6 +58,8 @@ int npuemu_k_rq_create(struct npuemu_rq *rq, const struct npuemu_rq_attr *attr)
 		.max_sge = attr->max_sge ? attr->max_sge : 1,
 		.cq = rq->cq->handle,
 		.user_data = attr->user_data,
+		.flags = attr->flags & NPUEMU_RQ_TOKEN ? NPUEMU_RQF_TOKEN : 0,
+		.token_value = attr->token_value,
 	};
 	int fd = npuemu_k_device(k, attr->device), err;
 
@@ -77,6 +79,8 @@ int npuemu_k_rq_create(struct npuemu_rq *rq, const struct npuemu_rq_attr *attr)
 	rq->jfr.id = a.id;
 	rq->jfr.mask = attr->depth - 1;
 	rq->jfr.max_sge = a.max_sge;
+	rq->jfr.token = attr->flags & NPUEMU_RQ_TOKEN;
+	rq->jfr.token_value = a.token_value;
 	rq->jfr.user_data = attr->user_data;
 	smp_store_release(&k->rqs[rq->index], rq);
 	return 0;

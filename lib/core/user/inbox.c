@@ -149,6 +149,7 @@ static enum npuemu_step post(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	e->jetty = (s->dw0 & NPUEMU_SQE_RMT_TYPE_MASK) >> NPUEMU_SQE_RMT_TYPE_SHIFT;
 	e->opcode = s->dw1 >> NPUEMU_SQE_OPCODE_SHIFT & 0xff;
 	e->rmt_idx = q->id;
+	e->token_en = npuemu_send_token(s, &e->token_value);
 	e->eid[0] = NPUEMU_EID_MAGIC;
 	e->eid[1] = u->chip.board_id;
 	e->eid[2] = q->device;
@@ -332,7 +333,7 @@ static struct npuemu_jfc *deliver(struct user *u, u32 from, struct inbox_entry *
 {
 	struct inbox_entry e = *shared;	/* copied once, then checked, then used */
 	struct npuemu_message m = { .pieces = 0 };
-	struct npuemu_jfr *r = target_of(u, &e);
+	struct npuemu_jfr *r = target_of(u, &e);	/* jfr.c looks at the token */
 	u32 status = NPUEMU_ST_REM_ACCESS_ABORT;
 
 	if (r && gather(u, from, &e, &m)) {
@@ -341,6 +342,8 @@ static struct npuemu_jfc *deliver(struct user *u, u32 from, struct inbox_entry *
 		m.done.jetty_id = e.jetty ? e.target : 0;
 		memcpy(m.done.rmt_eid, e.eid, sizeof(e.eid));
 		m.done.imm = e.imm;
+		m.token_en = e.token_en;
+		m.token_value = e.token_value;
 		status = npuemu_jfr_deliver(r, &u->inbox, &m);
 	}
 	WRITE_ONCE(shared->status, status);

@@ -259,7 +259,7 @@ int user_mem_unregister(struct npuemu_mem *mem)
 
 /* ---- Segments ------------------------------------------------------------------- */
 
-static u32 random_token(void)
+u32 user_random_token(void)
 {
 	u32 v = 0;
 
@@ -317,7 +317,7 @@ int user_seg_register(struct npuemu_seg *seg, u64 off, u32 flags)
 	u->seg_gen[i]++;
 	seg->info.token_id = (u32)u->seg_gen[i] << 12 | (u32)i;
 	if (!seg->info.token_value)
-		seg->info.token_value = random_token();
+		seg->info.token_value = user_random_token();
 	seg->info.eid.w[0] = NPUEMU_EID_MAGIC;
 	seg->info.eid.w[1] = u->chip.board_id;
 	seg->info.eid.w[2] = buf->device;
@@ -344,7 +344,7 @@ int user_seg_rotate(struct npuemu_seg *seg, u32 token_value)
 	pthread_mutex_lock(&u->lock);
 	smp_store_release(&r->seq, u->seg_seq[seg->index] + 1);
 	smp_mb(); /* odd before the change */
-	WRITE_ONCE(r->token_value, token_value ? token_value : random_token());
+	WRITE_ONCE(r->token_value, token_value ? token_value : user_random_token());
 	seg->info.token_value = r->token_value;
 	smp_store_release(&r->seq, next_seq(u, seg->index));
 	pthread_mutex_unlock(&u->lock);

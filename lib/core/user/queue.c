@@ -158,6 +158,9 @@ int user_rq_create(struct npuemu_rq *rq, const struct npuemu_rq_attr *attr)
 	rq->jfr.jfc = &rq->cq->jfc;
 	rq->jfr.mask = attr->depth - 1;
 	rq->jfr.max_sge = sge;
+	rq->jfr.token = attr->flags & NPUEMU_RQ_TOKEN;
+	rq->jfr.token_value = rq->jfr.token && !attr->token_value ? user_random_token() :
+			      attr->token_value;
 	rq->jfr.id = (u32)u->queue_gen[i] << 12 | i;
 	rq->jfr.user_data = attr->user_data;
 	npuemu_fetch_add(&rq->cq->jfc.attached, 1);

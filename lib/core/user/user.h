@@ -16,7 +16,7 @@
 #include "core.h"
 
 #define BOARD_MAGIC		0x44524f424d45504eull	/* "NPEMBORD" */
-#define BOARD_VERSION		1u
+#define BOARD_VERSION		2u
 #define SLOT_STRIDE		(8ull << 20)
 #define BOARD_HEAD		(64ull << 10)
 #define BOARD_BYTES		(BOARD_HEAD + NPUEMU_MAX_SLOTS * SLOT_STRIDE)
@@ -173,12 +173,13 @@ struct inbox_entry {		/* 512 bytes */
 	u64 sender_life;
 	u64 receiver_life;
 	u32 inline_len;		/* pieces == 0 */
-	u32 reserved;
+	u32 token_value;
 	union {
 		struct inbox_piece piece[NPUEMU_MAX_SGE];
 		u8 data[208];
 	};
-	u8 pad[512 - 80 - 208];
+	u32 token_en;
+	u8 pad[512 - 80 - 208 - 4];
 };
 
 /* Tables of a slot, at page offsets. */
@@ -457,6 +458,7 @@ int user_mem_register(struct npuemu_mem *mem);
 int user_mem_unregister(struct npuemu_mem *mem);
 int user_seg_register(struct npuemu_seg *seg, u64 off, u32 flags);
 int user_seg_rotate(struct npuemu_seg *seg, u32 token_value);
+u32 user_random_token(void);	/* never 0 */
 int user_seg_unregister(struct npuemu_seg *seg);
 
 /* ---- peer.c: other processes' memory ----------------------------------------------- */
@@ -489,8 +491,6 @@ void bell_ring(struct slot_head *s);
 int user_wait_cq(struct npuemu_cq *cq, s64 deadline);
 int user_wait_word(struct npuemu *ctx, const volatile u64 *word, u32 cmp, u64 value,
 		   s64 deadline);
-int futex_wait(u32 *word, u32 seen, s64 ns);
-void futex_wake(u32 *word, int n);
 
 /* ---- doorbell.c ------------------------------------------------------------------------ */
 
