@@ -267,6 +267,10 @@ bool npuemu_env_flag(const char *name);		/* set, and not 0 */
 /* A whole number that is not negative; anything else is @otherwise, with a warning. */
 s64 npuemu_env_number(const char *name, s64 otherwise);
 
+/* futex.c: sleep while *@word is @seen, @ns at most (INT64_MAX: for ever); of this process or not. */
+int npuemu_futex_wait(u32 *word, u32 seen, s64 ns);
+void npuemu_futex_wake(u32 *word, int n);
+
 /* ---- machine.c --------------------------------------------------------------- */
 
 /* Find the description of a machine by name or path, and read it. */

@@ -6,7 +6,6 @@
  * behind a full fence and rings.  Every wait has a deadline or reports.
  */
 #include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -18,30 +17,18 @@
 #define LOOK_NS		100000000ll	/* life words are looked at this often */
 #define WORD_NS		1000000ll	/* plain stores ring no bell */
 
-int futex_wait(u32 *word, u32 seen, s64 ns)
-{
-	struct timespec t = { ns / 1000000000, ns % 1000000000 };
-
-	return (int)syscall(SYS_futex, word, FUTEX_WAIT, seen, ns == INT64_MAX ? NULL : &t, NULL, 0);
-}
-
-void futex_wake(u32 *word, int n)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE, n, NULL, NULL, 0);
-}
-
 void bell_ring(struct slot_head *s)
 {
 	npuemu_fetch_add(&s->bell, 1);
 	if (READ_ONCE(s->sleepers))
-		futex_wake(&s->bell, INT_MAX);
+		npuemu_futex_wake(&s->bell, INT_MAX);
 }
 
 void bell_ring_engine(struct slot_head *s)
 {
 	npuemu_fetch_add(&s->ebell, 1);
 	if (READ_ONCE(s->esleep) != ENGINE_AWAKE)
-		futex_wake(&s->ebell, INT_MAX);
+		npuemu_futex_wake(&s->ebell, INT_MAX);
 }
 
 void bell_wake_share(struct npuemu_chip *chip, struct npuemu_share *share)
@@ -172,7 +159,7 @@ static void doze(struct wait *w, s64 ns)
 		npuemu_fetch_or(&w->share->waiters[me / 64], 1ull << (me % 64));
 	/* the locked operations above are the fence before this second look */
 	if (!ready(w))
-		futex_wait(&s->bell, seen, ns);
+		npuemu_futex_wait(&s->bell, seen, ns);
 	if (w->cq)
 		npuemu_fetch_add(&w->cq->jfc.waiters, -1u);
 	else if (w->share)

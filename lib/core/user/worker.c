@@ -68,7 +68,7 @@ void queue_heat(struct user *u, struct npuemu_queue *q)
 	sleep = READ_ONCE(u->slot->esleep);
 	/* a nap ends soon enough by itself when this thread can help instead */
 	if (sleep >= ENGINE_DOZES || (sleep == ENGINE_NAPS && u->async))
-		futex_wake(&u->slot->ebell, INT_MAX);
+		npuemu_futex_wake(&u->slot->ebell, INT_MAX);
 }
 
 /* Run the owned queue for one turn; did it get anywhere, is there more? */
@@ -373,7 +373,7 @@ static void nap(struct user *u, u32 kind, s64 ns, u32 seen)
 	xchg(&u->slot->esleep, kind);
 	/* after the fence: whoever came before it sees us asleep, or we see its work */
 	if (!READ_ONCE(u->stop) && !inbox_news(u))
-		futex_wait(&u->slot->ebell, seen, ns);
+		npuemu_futex_wait(&u->slot->ebell, seen, ns);
 	WRITE_ONCE(u->slot->esleep, ENGINE_AWAKE);
 }
 
@@ -520,18 +520,18 @@ static void *engine(void *arg)
 	prctl(PR_SET_NAME, "npuemu-engine");
 	if (take_life(u)) {
 		smp_store_release(&u->engine_ready, 2);
-		futex_wake(&u->engine_ready, 1);
+		npuemu_futex_wake(&u->engine_ready, 1);
 		return NULL;
 	}
 	/* failing, somebody took us for dead: another pid namespace on the board? */
 	if (!npuemu_cas(&u->slot->life, LIFE(SLOT_CLAIMED, LIFE_GEN(u->life), getpid()), u->life)) {
 		pthread_mutex_unlock(&u->slot->alive);
 		smp_store_release(&u->engine_ready, 2);
-		futex_wake(&u->engine_ready, 1);
+		npuemu_futex_wake(&u->engine_ready, 1);
 		return NULL;
 	}
 	smp_store_release(&u->engine_ready, 1);
-	futex_wake(&u->engine_ready, 1);
+	npuemu_futex_wake(&u->engine_ready, 1);
 	engine_loop(u);
 	pthread_mutex_unlock(&u->slot->alive);
 	return NULL;
@@ -550,7 +550,7 @@ int worker_start(struct user *u)
 		return npuemu_fail(-err, "cannot start the engine thread: %s", strerror(err));
 	u->engine_started = true;
 	while (!smp_load_acquire(&u->engine_ready))
-		futex_wait(&u->engine_ready, 0, 100000000);
+		npuemu_futex_wait(&u->engine_ready, 0, 100000000);
 	if (u->engine_ready != 1)
 		return npuemu_fail(-EUCLEAN, "slot %u of board \"%s\" is damaged: npuemu-ctl reset",
 				   u->slot_index, u->name);
