@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "user.h"
