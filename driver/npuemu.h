@@ -243,6 +243,7 @@ struct npuemu_ctx {
 	struct maple_tree maps;		/* mmap page offset -> npuemu_bo_handle */
 	struct maple_tree places;	/* va -> npuemu_place; readers: npuemu_turns */
 	u32 nplaces;
+	bool rest;			/* NPUEMU_VA_REST is mapped; likewise */
 	u32 bo_next;
 	u32 nbos;
 	struct npuemu_seg_rec *segs;	/* [NPUEMU_CTX_SEGS], from the first one on */
@@ -418,7 +419,7 @@ void npuemu_pager_stop(struct npuemu_ctx *ctx);
 /* fops->flush: if the owner is on its way out, no page of its is waited for. */
 void npuemu_pager_flush(struct npuemu_ctx *ctx);
 /* After [va, +len) was unpublished: nothing touches it when this returns.  -EINTR. */
-int npuemu_pager_drain(struct npuemu_ctx *ctx, u64 va, u64 len);
+int npuemu_pager_drain(struct npuemu_ctx *ctx, u64 va, u64 len);	/* 0: of VA_REST */
 void npuemu_pager_forget(struct npuemu_queue *q);	/* its queue is being freed */
 /* In a thread of the owner (WAIT): serve what is asked for; did any? */
 bool npuemu_pager_help(struct npuemu_ctx *ctx);

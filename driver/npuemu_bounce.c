@@ -247,12 +247,15 @@ const u8 *npuemu_pager_gather(struct npuemu_jfs *q, struct npuemu_wqe *w,
 	return answered(q, w, a, r->va, ptr);
 }
 
-/* Is it still memory that may be written?  It may have been unmapped since. */
+/*
+ * Is it still host memory that may be written?  It may have been unmapped since;
+ * or pinned, if it was part of NPUEMU_VA_REST: what it was is as good.
+ */
 static bool out_allowed(struct npuemu_jfs *q, const struct npuemu_wqe *w)
 {
 	struct npuemu_local l;
 
-	return !npuemu_op_local(q->chip, w->page_va, w->page_len, &l) && l.pageable && !l.readonly;
+	return !npuemu_op_local(q->chip, w->page_va, w->page_len, &l) && !l.arena && !l.readonly;
 }
 
 static enum answer write_out(struct npuemu_jfs *q, struct npuemu_wqe *w,

@@ -305,31 +305,34 @@ void npuemu_pager_stop(struct npuemu_ctx *ctx)
 	npuemu_pager_put(p);
 }
 
-static bool range_hits(u64 va, u64 len, u64 va2, u64 len2)
+/* Of the range [va, +len), or, if @len is 0, of the addresses without an entry? */
+static bool range_hits(struct npuemu_ctx *ctx, u64 va2, u64 len2, u64 va, u64 len)
 {
+	if (!len)
+		return !mtree_load(&ctx->places, va2);
 	return va < va2 + len2 && va2 < va + len;
 }
 
-static bool touches(const struct npuemu_page_buf *buf, u64 va, u64 len)
+static bool touches(struct npuemu_ctx *ctx, const struct npuemu_page_buf *buf, u64 va, u64 len)
 {
 	u32 i;
 
 	if (buf->out)
-		return range_hits(buf->out_va, buf->out_len, va, len);
+		return range_hits(ctx, buf->out_va, buf->out_len, va, len);
 	for (i = 0; i < buf->nr; i++)
-		if (range_hits(buf->r[i].va, buf->r[i].len, va, len))
+		if (range_hits(ctx, buf->r[i].va, buf->r[i].len, va, len))
 			return true;
 	return false;
 }
 
-static bool busy_in(struct npuemu_pager *p, u64 va, u64 len)
+static bool busy_in(struct npuemu_ctx *ctx, struct npuemu_pager *p, u64 va, u64 len)
 {
 	struct npuemu_page_buf *buf;
 	bool found = false;
 
 	spin_lock(&p->lock);
 	list_for_each_entry(buf, &p->busy, node)
-		found |= touches(buf, va, len);
+		found |= touches(ctx, buf, va, len);
 	spin_unlock(&p->lock);
 	return found;
 }
@@ -348,10 +351,10 @@ int npuemu_pager_drain(struct npuemu_ctx *ctx, u64 va, u64 len)
 		return 0;
 	spin_lock(&p->lock);
 	list_for_each_entry_safe(buf, next, &p->asked, node)
-		if (touches(buf, va, len))
+		if (touches(ctx, buf, va, len))
 			fail_asked(buf);
 	list_for_each_entry(buf, &p->busy, node) {
-		if (!touches(buf, va, len))
+		if (!touches(ctx, buf, va, len))
 			continue;
 		WRITE_ONCE(buf->abandoned, true);
 		busy = true;
@@ -360,5 +363,5 @@ int npuemu_pager_drain(struct npuemu_ctx *ctx, u64 va, u64 len)
 	if (!busy)
 		return 0;
 	npuemu_pager_interrupt(p);
-	return wait_event_killable(p->drained, !busy_in(p, va, len)) ? -EINTR : 0;
+	return wait_event_killable(p->drained, !busy_in(ctx, p, va, len)) ? -EINTR : 0;
 }

@@ -6,6 +6,9 @@
  * copied on demand (npuemu_pager.c).  It never changes once it can be found.
  * Readers find it inside an npuemu_turns section and use it no longer than
  * that; it holds its buffer, so nobody else needs to.
+ *
+ * NPUEMU_VA_REST is what lies between the entries.  Queues remember such a gap,
+ * so while there is a rest an entry that is added has to be made known, too.
  */
 #include <linux/capability.h>
 #include <linux/mman.h>
@@ -191,6 +194,47 @@ static void place_unpublish(struct npuemu_ctx *ctx, struct npuemu_place *p)
 		h->places--;
 }
 
+/* ctx->lock held. */
+static int rest_publish(struct npuemu_ctx *ctx)
+{
+	int err = npuemu_ctx_check(ctx);
+
+	if (!err && ctx->rest)
+		err = -EEXIST;
+	if (!err)
+		err = npuemu_pager_start(ctx);
+	if (!err)
+		smp_store_release(&ctx->rest, true); /* only now: there is a pager */
+	return err;
+}
+
+static int rest_map(struct npuemu_ctx *ctx, const struct npuemu_ioc_va_map *a)
+{
+	int err;
+
+	if (a->flags != (NPUEMU_VA_REST | NPUEMU_VA_PAGEABLE) || a->va || a->bytes ||
+	    a->offset || a->handle)
+		return -EINVAL;
+	mutex_lock(&ctx->lock);
+	err = rest_publish(ctx);
+	mutex_unlock(&ctx->lock);
+	return err;
+}
+
+static int rest_unmap(struct npuemu_ctx *ctx)
+{
+	bool was;
+
+	mutex_lock(&ctx->lock);
+	was = ctx->rest;
+	WRITE_ONCE(ctx->rest, false);
+	mutex_unlock(&ctx->lock);
+	if (!was)
+		return -ENOENT;
+	npuemu_grace();
+	return npuemu_pager_drain(ctx, 0, 0);
+}
+
 static int map_check(const struct npuemu_ioc_va_map *a)
 {
 	u32 kind = a->flags & KIND_MASK;
@@ -211,8 +255,12 @@ int npuemu_ioc_va_map(struct npuemu_file *f, struct npuemu_ioc_va_map *a)
 {
 	struct npuemu_ctx *ctx = READ_ONCE(f->ctx);
 	struct npuemu_place *p;
-	int err = map_check(a);
+	bool rest;
+	int err;
 
+	if (a->flags & NPUEMU_VA_REST)
+		return rest_map(ctx, a);
+	err = map_check(a);
 	if (err)
 		return err;
 	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
@@ -236,9 +284,13 @@ int npuemu_ioc_va_map(struct npuemu_file *f, struct npuemu_ioc_va_map *a)
 		err = npuemu_pager_start(ctx);
 	if (!err)
 		err = place_publish(ctx, p);
+	rest = ctx->rest;
 	mutex_unlock(&ctx->lock);
 	if (err)
 		goto undo;
+	/* no queue takes it for a part of the rest any more; @p may be gone by now */
+	if (rest)
+		npuemu_grace();
 	return 0;
 
 undo:
@@ -252,6 +304,8 @@ int npuemu_ioc_va_unmap(struct npuemu_file *f, struct npuemu_ioc_va_unmap *a)
 	struct npuemu_place *p;
 	int err = 0;
 
+	if (a->va == NPUEMU_VA_UNMAP_REST)
+		return rest_unmap(ctx);
 	mutex_lock(&ctx->lock);
 	p = mtree_load(&ctx->places, a->va);
 	if (p && p->va == a->va)
@@ -277,6 +331,8 @@ void npuemu_places_remove(struct npuemu_ctx *ctx, u32 handle)
 
 	if (h && !h->places)
 		return;
+	if (handle == ~0u)
+		WRITE_ONCE(ctx->rest, false);
 	mt_for_each(&ctx->places, p, at, ULONG_MAX) {
 		if (handle != ~0u && (!p->bo || p->handle != handle))
 			continue;
@@ -297,21 +353,38 @@ void npuemu_places_remove(struct npuemu_ctx *ctx, u32 handle)
 
 /* ---- Looking one up ------------------------------------------------------------------ */
 
-/* The entry that holds all of [va, +len).  In an npuemu_turns section. */
-static struct npuemu_place *place_find(struct npuemu_ctx *ctx, u64 va, u64 len)
+/* Of the rest, between the entries around @va: [first, last]. */
+static int local_rest(struct npuemu_ctx *ctx, u64 va, u64 len, u64 first, u64 last,
+		      struct npuemu_local *out)
 {
-	struct npuemu_place *p = mtree_load(&ctx->places, va);
-
-	return p && len <= p->len - (va - p->va) ? p : NULL;
+	/* pairs with rest_publish(): the pager */
+	if (!smp_load_acquire(&ctx->rest))
+		return -EFAULT;
+	last = min_t(u64, last, TASK_SIZE_MAX - 1);
+	if (va > last || len > last - va + 1)
+		return -EFAULT;
+	memset(out, 0, sizeof(*out));
+	out->va = first;
+	out->len = last - first + 1;
+	out->pageable = true;
+	return 0;
 }
 
+/* In an npuemu_turns section. */
 int npuemu_op_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *out)
 {
 	struct npuemu_ctx *ctx = container_of(chip, struct npuemu_ctx, chip);
-	const struct npuemu_place *p = place_find(ctx, va, len);
+	MA_STATE(mas, &ctx->places, va, va);
+	const struct npuemu_place *p;
 	struct npuemu_bo *bo;
 
+	/* the entry, or how far there is none */
+	rcu_read_lock();
+	p = mas_walk(&mas);
+	rcu_read_unlock();
 	if (!p)
+		return local_rest(ctx, va, len, mas.index, mas.last, out);
+	if (len > p->len - (va - p->va))
 		return -EFAULT;
 	bo = p->bo;
 	if (bo && READ_ONCE(bo->revoked))

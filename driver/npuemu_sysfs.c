@@ -56,6 +56,7 @@ static void usage_memory(struct npuemu_ctx *ctx, struct npuemu_usage *u)
 		}
 		cond_resched();
 	}
+	u->places = ctx->rest;
 	i = 0;
 	mt_for_each(&ctx->places, p, i, ULONG_MAX) {
 		u->places++;

@@ -156,6 +156,8 @@ struct npuemu_local {
 	struct npuemu_share *share;	/* NULL: nobody waits for words in it */
 	bool readonly;
 	bool pageable;			/* host memory reached through ops->page only */
+	bool write;			/* in: it is a target */
+	bool once;			/* good for this WQE only, maybe less than asked for */
 };
 
 /* A segment of a peer that a queue has found good. */
@@ -312,6 +314,7 @@ struct npuemu_jfs {
 	u64 cqe_fixed[2];	/* what is the same in every CQE of this queue */
 	struct npuemu_plain plain;
 	struct npuemu_local local[2];
+	struct npuemu_local once[2];	/* of the WQE's sources, of its targets */
 	struct npuemu_remote remote[8];
 	struct npuemu_share *touched[NPUEMU_MAX_TOUCHED];
 	struct npuemu_jfs_counters *cnt;
@@ -364,7 +367,9 @@ enum npuemu_trace_event {
 };
 
 struct npuemu_host_ops {
-	/* The buffer or registered memory around va: 0, or -EFAULT. */
+	/* The buffer or registered memory around va: 0, or -EFAULT.  @out is zero but
+	 * for @write; marked "once" it may be shorter than @len, at a multiple of 16.
+	 */
 	int (*local)(struct npuemu_chip *chip, u64 va, u64 len,
 		     struct npuemu_local *out);
 	/* The peer behind an endpoint: NULL if none ever was, or it is dead. */
@@ -588,6 +593,13 @@ static inline bool npuemu_backed(const struct npuemu_arena *a, u64 off, u64 len)
 		if (!(READ_ONCE(bits[c / 64]) >> (c % 64) & 1))
 			return false;
 	return true;
+}
+
+/* Another WQE begins, or everything is forgotten. */
+static inline void npuemu_once_drop(struct npuemu_jfs *q)
+{
+	q->once[0].len = 0;
+	q->once[1].len = 0;
 }
 
 /* Is a remembered place still what it was, and does it hold [va, +len)? */

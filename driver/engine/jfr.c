@@ -101,6 +101,7 @@ static struct npuemu_wqe *scratch(struct npuemu_jfr *r, struct npuemu_jfs *q,
 {
 	struct npuemu_wqe *w = &q->cur;
 
+	npuemu_once_drop(q);
 	w->status = 0;
 	w->first = r->ci;
 	w->elem = 0;

@@ -129,6 +129,7 @@ bool npuemu_fetch(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	}
 	copy_bb(w->bb, q->ring + (size_t)(ci & q->mask) * 8);
 	n = npuemu_wqe_blocks(q, w->bb[0], w->bb[1]);
+	npuemu_once_drop(q);
 	w->first = ci;
 	w->nbb = n;
 	w->status = 0;

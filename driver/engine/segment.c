@@ -6,6 +6,9 @@
  * A queue remembers the places it found good.  A local place stays good for
  * the chip's epoch; a remote one while the owner's record and the owner's life
  * word read as they did.  Both words are looked at for every piece moved.
+ *
+ * A host whose process may take memory away without telling marks its answer
+ * "once".  Such a place is remembered for one WQE, and apart from the others.
  */
 #include "engine.h"
 
@@ -16,6 +19,7 @@ void npuemu_places_drop(struct npuemu_jfs *q)
 	q->plain.len = 0;
 	for (i = 0; i < ARRAY_SIZE(q->local); i++)
 		q->local[i].len = 0;
+	npuemu_once_drop(q);
 	for (i = 0; i < ARRAY_SIZE(q->remote); i++)
 		q->remote[i].seq = NULL;
 }
@@ -33,17 +37,24 @@ static noinline bool back(struct npuemu_jfs *q, struct npuemu_wqe *w,
 }
 
 static noinline struct npuemu_local *local_slow(struct npuemu_jfs *q, struct npuemu_wqe *w,
-						u64 va, u64 len)
+						u64 va, u64 len, bool write)
 {
 	struct npuemu_local l;
 
+	if (npuemu_local_hit(&q->once[write], va, len))
+		return &q->once[write];
 	memset(&l, 0, sizeof(l));
+	l.write = write;
 	if (q->chip->ops->local(q->chip, va, len, &l)) {
 		q->chip->ops->explain(q, "WQE at block %u: local [%#llx, +%llu) is not in a buffer or registered memory",
 				      w->first, (unsigned long long)va,
 				      (unsigned long long)len);
 		w->status = NPUEMU_ST_LOC_ACCESS;
 		return NULL;
+	}
+	if (l.once) {
+		q->once[write] = l;
+		return &q->once[write];
 	}
 	/* the newer of the two stays */
 	q->local[1] = q->local[0];
@@ -59,7 +70,7 @@ static inline struct npuemu_local *local_find(struct npuemu_jfs *q, struct npuem
 	if (!npuemu_local_hit(l, va, len)) {
 		l = &q->local[1];
 		if (!npuemu_local_hit(l, va, len)) {
-			l = local_slow(q, w, va, len);
+			l = local_slow(q, w, va, len, write);
 			if (!l)
 				return NULL;
 		}
@@ -126,6 +137,8 @@ u8 *npuemu_local_at(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 *len
 		w->page_write = l->pageable;
 	if (unlikely(l->pageable))
 		return page_at(q, w, va, len, write);
+	if (unlikely(l->once) && *len > l->len - (va - l->va))
+		*len = l->len - (va - l->va);
 	off = l->off + (va - l->va);
 	if (l->arena && l->arena->chunk)
 		return chunk_at(q, w, l->arena, off, len, l->off, l->len, NPUEMU_ST_LOC_ACCESS);

@@ -142,6 +142,17 @@ int npuemu_mem_register(struct npuemu *ctx, void *ptr, uint64_t bytes,
 			struct npuemu_mem **out);
 int npuemu_mem_unregister(struct npuemu_mem *mem);
 
+/* Let queues of this process use, as local source or target, whatever memory it
+ * has mapped: what is neither registered nor device memory is used as it is when
+ * a WQE comes to it.  Memory that is not there, or a target that is read-only,
+ * fails with LOC_ACCESS, maybe after some bytes have moved; so does a range that
+ * begins there and reaches into registered or device memory.  It must stay mapped
+ * while a WQE names it.  Slower than registered memory.  Counted: each @on needs
+ * an off (0); npuemu_close() for the last time is off, too.  -EINVAL: not on;
+ * -EOPNOTSUPP: host "user" on a kernel older than Linux 5.14.
+ */
+int npuemu_mem_any(struct npuemu *ctx, int on);
+
 /* ---- Segments: what others may reach ---------------------------------- */
 
 struct npuemu_eid {

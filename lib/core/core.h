@@ -106,6 +106,7 @@ struct npuemu {
 	const struct npuemu_host *host;
 	pid_t pid;
 	u32 refs;
+	u32 any;		/* times npuemu_mem_any() is on */
 	int broken;		/* 0, or the errno every call gives from now on */
 	bool observer;
 	u32 devices;
@@ -220,6 +221,7 @@ struct npuemu_host {
 			  struct npuemu_buf *buf);
 	int (*mem_register)(struct npuemu_mem *mem);
 	int (*mem_unregister)(struct npuemu_mem *mem);
+	int (*mem_any)(struct npuemu *ctx, bool on);
 	int (*seg_register)(struct npuemu_seg *seg, u64 off, u32 flags);
 	int (*seg_rotate)(struct npuemu_seg *seg, u32 token_value);
 	int (*seg_unregister)(struct npuemu_seg *seg);

@@ -133,6 +133,25 @@ NPUEMU_API int npuemu_mem_unregister(struct npuemu_mem *mem)
 	return err;
 }
 
+NPUEMU_API int npuemu_mem_any(struct npuemu *ctx, int on)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int err = npuemu_check_worker(ctx, "npuemu_mem_any");
+
+	if (err)
+		return err;
+	/* over the call: who comes second must find it done */
+	pthread_mutex_lock(&lock);
+	if (!on && !ctx->any)
+		err = npuemu_fail(-EINVAL, "npuemu_mem_any: it is not on");
+	else if (ctx->any == !on)
+		err = ctx->host->mem_any(ctx, on);
+	if (!err)
+		ctx->any += on ? 1 : -1u;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
 /* ---- Segments -------------------------------------------------------------------------- */
 
 static bool access_legal(u32 a)

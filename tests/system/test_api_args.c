@@ -72,6 +72,7 @@ CALL(buf_import, struct npuemu, struct npuemu_handle e = { { 0 } }; struct npuem
 CALL(mem_register, struct npuemu, struct npuemu_mem *m;
      return npuemu_mem_register(x, host, 8, &m))
 CALL(mem_unregister, struct npuemu_mem, return npuemu_mem_unregister(x))
+CALL(mem_any, struct npuemu, return npuemu_mem_any(x, 1))
 CALL(seg_register, struct npuemu_buf, struct npuemu_seg_attr a =
      { .size = sizeof(a), .access = NPUEMU_ACCESS_READ }; struct npuemu_seg *s;
      return npuemu_seg_register(x, &a, &s))
@@ -120,6 +121,7 @@ static const struct {
 	ROW(close, CTX), ROW(query, CTX), ROW(device_query, CTX), ROW(buf_alloc, CTX),
 	ROW(buf_free, BUF), ROW(buf_ptr, BUF), ROW(buf_bytes, BUF), ROW(buf_export, BUF),
 	ROW(buf_import, CTX), ROW(mem_register, CTX), ROW(mem_unregister, MEM),
+	ROW(mem_any, CTX),
 	ROW(seg_register, BUF), ROW(seg_query, SEG), ROW(seg_rotate, SEG),
 	ROW(seg_unregister, SEG), ROW(cq_create, CTX), ROW(cq_destroy, CQ), ROW(poll, CQ),
 	ROW(wait, CQ), ROW(wait_word, CTX), ROW(rq_create, CTX), ROW(rq_destroy, RQ),

@@ -253,6 +253,13 @@ static int step_va_map_pageable(void)
 	return map_va(0, (u64)f.host, NPUEMU_VA_PAGEABLE);
 }
 
+static int step_va_map_rest(void)
+{
+	struct npuemu_ioc_va_map a = { .flags = NPUEMU_VA_REST | NPUEMU_VA_PAGEABLE };
+
+	return call(f.fd, NPUEMU_IOC_VA_MAP, &a);
+}
+
 static int step_va_unmap(void)
 {
 	struct npuemu_ioc_va_unmap a = { .va = f.mapped_at };
@@ -524,6 +531,7 @@ const struct step steps[] = {
 	{ "VA_MAP", step_va_map, 0, 0, true },
 	{ "VA_MAP, pinned", step_va_map_pinned, 0, 0, true },
 	{ "VA_MAP, pageable", step_va_map_pageable, 0, 0, true },
+	{ "VA_MAP, the rest", step_va_map_rest, 0, 0, true },
 	{ "VA_UNMAP", step_va_unmap, 0, 0, true },
 	{ "SEG_CREATE", step_seg_create, 0, 0, false },
 	{ "SEG_ROTATE", step_seg_rotate, 0, 0, false },

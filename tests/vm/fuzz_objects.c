@@ -190,7 +190,13 @@ static int va_unmap(struct fz *z)
 {
 	struct fz_thing *t = fz_any(z, &z->place);
 	struct npuemu_ioc_va_unmap a = { .va = t ? t->at : 4096 };
-	int rc = fz_ioctl(z, fz_fd(z), NPUEMU_IOC_VA_UNMAP, &a);
+	int rc;
+
+	if (fz_one_in(z, 8)) {
+		a.va = NPUEMU_VA_UNMAP_REST;
+		t = NULL;
+	}
+	rc = fz_ioctl(z, fz_fd(z), NPUEMU_IOC_VA_UNMAP, &a);
 
 	if (t && (!rc || rc == -ENOENT))
 		fz_drop(&z->place, t);
@@ -215,6 +221,11 @@ static int op_va_map(struct fz *z)
 	}
 	if (fz_one_in(z, 4))
 		a.flags |= NPUEMU_VA_READONLY;
+	if (fz_one_in(z, 16)) {
+		struct npuemu_ioc_va_map rest = { .flags = NPUEMU_VA_REST | NPUEMU_VA_PAGEABLE };
+
+		return fz_ioctl(z, fz_fd(z), NPUEMU_IOC_VA_MAP, &rest);
+	}
 	if (z->place.n == FZ_SET)
 		return va_unmap(z);
 	rc = fz_ioctl(z, fz_fd(z), NPUEMU_IOC_VA_MAP, &a);

@@ -458,6 +458,76 @@ static void page_never_comes(void **state)
 	munmap(host, 64 * KIB);
 }
 
+/* What is in an entry stays when the rest goes, whichever of the two has the copier. */
+static void rest_goes(void **state)
+{
+	const uint32_t rest = NPUEMU_VA_REST | PAGEABLE;
+	unsigned char *host = pages(64 * KIB), *entry = host + 32 * KIB;
+	int uffd = blocked_pages(host, 64 * KIB);
+	struct npuemu_cqe cqe;
+	struct raw_cq cq;
+	struct raw_q other;
+	struct hm h;
+
+	(void)state;
+	hm_open(&h, 64 * KIB);
+	raw_cq_make(&h.r, &cq, 64);
+	raw_q_make(&h.r, &other, &cq, 0, RAW_SDMA, 64);
+	raw_is(map(&h, entry, 32 * KIB, PAGEABLE), 0);
+	for (int i = 0; i < 2; i++) {
+		uint32_t at = (uint32_t)i * 4096;
+
+		raw_is(raw_va_map(&h.r, 0, 0, 0, 0, rest), 0);
+		raw_post_copy(&h.q, h.bo.p, host + at, 64);
+		raw_post_copy(&other, h.bo.p + 4096, entry + at, 64);
+		raw_ring(i ? &other : &h.q);
+		fault_comes(uffd);
+		raw_ring(i ? &h.q : &other);
+		raw_is(raw_wait_cq(&h.cq, 50), -ETIMEDOUT);
+		raw_is(raw_va_unmap(&h.r, NPUEMU_VA_UNMAP_REST), 0);
+		sys_true(raw_spin(&h.cq, &cqe, SYS_PATIENCE_MS), "no completion");
+		raw_status_is(__FILE__, __LINE__, raw_status(&cqe), NPUEMU_ST_LOC_ACCESS);
+		raw_is(raw_modify(&h.q, NPUEMU_QS_RESET), 0);
+		raw_is(raw_modify(&h.q, NPUEMU_QS_READY), 0);
+		while (raw_poll(&h.cq, &cqe))
+			;
+		sys_true(!raw_poll(&cq, &cqe), "the entry's copy went with the rest");
+		if (!i)	/* the copier has come there now */
+			fault_comes(uffd);
+		serve_page(uffd, entry + at, (unsigned char)(0x31 + i));
+		sys_true(raw_spin(&cq, &cqe, SYS_PATIENCE_MS), "no completion");
+		raw_status_is(__FILE__, __LINE__, raw_status(&cqe), NPUEMU_ST_SUCCESS);
+		sys_is_byte("of the entry", h.bo.p + 4096, 64, (unsigned char)(0x31 + i));
+	}
+	hm_close(&h);
+	close(uffd);
+	munmap(host, 64 * KIB);
+}
+
+/* Pinned while a queue is writing there: neither the bytes nor the WQE are lost. */
+static void pinned_under_way(void **state)
+{
+	unsigned char *host = pages(4 * MIB);
+	struct npuemu_cqe cqe;
+	struct hm h;
+
+	(void)state;
+	hm_open(&h, 4 * MIB);
+	raw_is(raw_va_map(&h.r, 0, 0, 0, 0, NPUEMU_VA_REST | PAGEABLE), 0);
+	for (unsigned int i = 0; i < 30; i++) {
+		sys_fill(h.bo.p, 4 * MIB, i);
+		raw_post_copy(&h.q, host, h.bo.p, 4 * MIB);
+		raw_ring(&h.q);
+		raw_is(map(&h, host, 4 * MIB, i & 1 ? PINNED : PAGEABLE), 0);
+		sys_true(raw_spin(&h.cq, &cqe, SYS_PATIENCE_MS), "no completion");
+		raw_status_is(__FILE__, __LINE__, raw_status(&cqe), NPUEMU_ST_SUCCESS);
+		sys_is_filled("what was written", host, 4 * MIB, i);
+		raw_is(unmap(&h, host), 0);
+	}
+	hm_close(&h);
+	munmap(host, 4 * MIB);
+}
+
 static void stuck(int fd, void *unused)
 {
 	unsigned char *host = pages(64 * KIB);
@@ -497,6 +567,8 @@ int main(void)
 		raw_test(goes_away),
 		raw_test(page_comes_late),
 		raw_test(page_never_comes),
+		raw_test(rest_goes),
+		raw_test(pinned_under_way),
 		raw_test(killed_while_stuck),
 	};
 

@@ -122,7 +122,9 @@ static void places(void **state)
 			B(VA_MAP, va_map, offset, UINT64_MAX - 4095, EINVAL),
 			B(VA_MAP, va_map, handle, UINT32_MAX, ENOENT),
 			B(VA_MAP, va_map, handle, 0, EINVAL),
-			B(VA_MAP, va_map, flags, 8, EINVAL),
+			B(VA_MAP, va_map, flags, NPUEMU_VA_REST, EINVAL),
+			B(VA_MAP, va_map, flags, NPUEMU_VA_REST | NPUEMU_VA_PAGEABLE, EINVAL),
+			B(VA_MAP, va_map, flags, 16, EINVAL),
 			B(VA_MAP, va_map, flags, 1u << 31, EINVAL),
 			B(VA_MAP, va_map, flags, NPUEMU_VA_PINNED, EINVAL),
 			B(VA_MAP, va_map, flags, NPUEMU_VA_PAGEABLE, EINVAL),
@@ -442,7 +444,8 @@ static void host_memory(void **state)
 	munmap(f.host + 32 * KIB, 4096);
 	for (int i = 0; i < 2; i++) {
 		raw_is(raw_va_map(&f.r, va, 8 * KIB, 0, 4096, kinds[i]), -EINVAL);
-		raw_is(raw_va_map(&f.r, va, 8 * KIB, 0, 0, kinds[i] | 8), -EINVAL);
+		raw_is(raw_va_map(&f.r, va, 8 * KIB, 0, 0, kinds[i] | NPUEMU_VA_REST), -EINVAL);
+		raw_is(raw_va_map(&f.r, va, 8 * KIB, 0, 0, kinds[i] | 16), -EINVAL);
 		raw_is(raw_va_map(&f.r, va, 0, 0, 0, kinds[i]), -EINVAL);
 		raw_is(raw_va_map(&f.r, va, UINT64_MAX, 0, 0, kinds[i]), -EINVAL);
 		raw_is(raw_va_map(&f.r, va, 1ull << 60, 0, 0, kinds[i]), -EFAULT);
@@ -466,6 +469,42 @@ static void host_memory(void **state)
 	raw_is(raw_va_unmap(&f.r, (uintptr_t)f.bo.p), 0);
 	f.bo.p[0] = 1;
 	raw_is(raw_va_map(&f.r, (uintptr_t)f.bo.p, 4096, 0, 0, NPUEMU_VA_PINNED), -EFAULT);
+	fixture_drop();
+}
+
+static void unregistered(void **state)
+{
+	const uint32_t rest = NPUEMU_VA_REST | NPUEMU_VA_PAGEABLE;
+	const uint64_t name = NPUEMU_VA_UNMAP_REST;
+	uint64_t va;
+
+	(void)state;
+	fixture_make();
+	va = (uintptr_t)f.host;
+	for (int i = 0; i < 3; i++) {
+		raw_is(raw_va_unmap(&f.r, name), -ENOENT);
+		raw_is(raw_va_map(&f.r, 4096, 0, 0, 0, rest), -EINVAL);
+		raw_is(raw_va_map(&f.r, 0, 4096, 0, 0, rest), -EINVAL);
+		raw_is(raw_va_map(&f.r, 0, 0, 1, 0, rest), -EINVAL);
+		raw_is(raw_va_map(&f.r, 0, 0, f.bo.handle, 0, rest), -EINVAL);
+		raw_is(raw_va_map(&f.r, 0, 0, 0, 4096, rest), -EINVAL);
+		raw_is(raw_va_map(&f.r, 0, 0, 0, 0, NPUEMU_VA_REST), -EINVAL);
+		raw_is(raw_va_map(&f.r, 0, 0, 0, 0, rest | NPUEMU_VA_READONLY), -EINVAL);
+		raw_is(raw_va_map(&f.r, 0, 0, 0, 0, rest | NPUEMU_VA_PINNED), -EINVAL);
+		raw_is(raw_va_map(&f.r, 0, 0, 0, 0, NPUEMU_VA_REST | NPUEMU_VA_PINNED), -EINVAL);
+		raw_is(raw_va_map(&f.r, 0, 0, 0, 0, rest | 16), -EINVAL);
+		/* entries come and go as before, and it is none of them */
+		raw_is(raw_va_map(&f.r, 0, 0, 0, 0, rest), 0);
+		raw_is(raw_va_map(&f.r, 0, 0, 0, 0, rest), -EEXIST);
+		raw_is(raw_va_map(&f.r, va, 4096, 0, 0, NPUEMU_VA_PAGEABLE), 0);
+		raw_is(raw_va_map(&f.r, va, 4096, 0, 0, NPUEMU_VA_PAGEABLE), -EEXIST);
+		raw_is(raw_va_unmap(&f.r, 0), -ENOENT);
+		raw_is(raw_va_unmap(&f.r, va + 4096), -ENOENT);
+		raw_is(raw_va_unmap(&f.r, va), 0);
+		raw_is(raw_va_unmap(&f.r, va), -ENOENT);
+		raw_is(raw_va_unmap(&f.r, name), 0);
+	}
+	raw_is(raw_va_map(&f.r, 0, 0, 0, 0, rest), 0);
 	fixture_drop();
 }
 
@@ -579,6 +618,7 @@ int main(void)
 		raw_test(wait_items),
 		raw_test(joining),
 		raw_test(host_memory),
+		raw_test(unregistered),
 		raw_test(imports),
 		raw_test(states),
 		raw_test(capacity),

@@ -148,6 +148,11 @@ struct npuemu_ioc_bo_open {
 #define NPUEMU_VA_READONLY	0x1u	/* engines may only read */
 #define NPUEMU_VA_PINNED	0x2u	/* host memory, pinned: RLIMIT_MEMLOCK */
 #define NPUEMU_VA_PAGEABLE	0x4u	/* host memory, copied in the caller's context */
+/* With PAGEABLE alone, everything else 0: all addresses of user space that no
+ * entry covers, now or later.  It is no entry itself, and there is one at most.
+ */
+#define NPUEMU_VA_REST		0x8u
+#define NPUEMU_VA_UNMAP_REST	(~0ull)	/* what VA_UNMAP calls it */
 
 /* -EEXIST: overlaps; -ENOMEM: RLIMIT_MEMLOCK, or more than 256 GiB pinned at once;
  * -EFAULT: not mapped; -ENOSPC: NPUEMU_CTX_PLACES; -ENODEV: also a buffer lost to
@@ -161,8 +166,9 @@ struct npuemu_ioc_va_map {
 	__u32 flags;
 };
 
-/* Returns when no engine uses it any more.  @va: as given.  -ENOENT; -EINTR:
- * killed while a page of it was being copied.
+/* Returns when no engine uses it any more.  @va: as given, or
+ * NPUEMU_VA_UNMAP_REST.  -ENOENT; -EINTR: killed while a page of it was being
+ * copied.
  */
 struct npuemu_ioc_va_unmap {
 	__u64 va;

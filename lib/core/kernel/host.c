@@ -471,6 +471,7 @@ const struct npuemu_host npuemu_kernel_host = {
 	.buf_import = npuemu_k_buf_import,
 	.mem_register = npuemu_k_mem_register,
 	.mem_unregister = npuemu_k_mem_unregister,
+	.mem_any = npuemu_k_mem_any,
 	.seg_register = npuemu_k_seg_register,
 	.seg_rotate = npuemu_k_seg_rotate,
 	.seg_unregister = npuemu_k_seg_unregister,

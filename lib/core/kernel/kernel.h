@@ -75,6 +75,7 @@ int npuemu_k_buf_import(struct npuemu *ctx, const struct npuemu_handle *handle,
 			struct npuemu_buf *buf);
 int npuemu_k_mem_register(struct npuemu_mem *mem);
 int npuemu_k_mem_unregister(struct npuemu_mem *mem);
+int npuemu_k_mem_any(struct npuemu *ctx, bool on);
 int npuemu_k_seg_register(struct npuemu_seg *seg, u64 off, u32 flags);
 int npuemu_k_seg_rotate(struct npuemu_seg *seg, u32 token_value);
 int npuemu_k_seg_unregister(struct npuemu_seg *seg);

@@ -402,6 +402,18 @@ int npuemu_k_mem_unregister(struct npuemu_mem *mem)
 				     mem->va, mem->bytes) : 0;
 }
 
+int npuemu_k_mem_any(struct npuemu *ctx, bool on)
+{
+	struct npuemu_kernel *k = npuemu_kernel_of(ctx);
+	struct npuemu_ioc_va_map map = { .flags = NPUEMU_VA_REST | NPUEMU_VA_PAGEABLE };
+	struct npuemu_ioc_va_unmap unmap = { .va = NPUEMU_VA_UNMAP_REST };
+	int err = on ? npuemu_k_ioctl(k->home, NPUEMU_IOC_VA_MAP, &map) :
+		       npuemu_k_ioctl(k->home, NPUEMU_IOC_VA_UNMAP, &unmap);
+
+	return err ? npuemu_k_failed(ctx, err, "cannot %s memory that is not registered",
+				     on ? "use" : "stop using") : 0;
+}
+
 /* ---- Segments ------------------------------------------------------------------------------------ */
 
 int npuemu_k_seg_register(struct npuemu_seg *seg, u64 off, u32 flags)

@@ -290,6 +290,7 @@ const struct npuemu_host npuemu_user_host = {
 	.buf_import = user_buf_import,
 	.mem_register = user_mem_register,
 	.mem_unregister = user_mem_unregister,
+	.mem_any = user_mem_any,
 	.seg_register = user_seg_register,
 	.seg_rotate = user_seg_rotate,
 	.seg_unregister = user_seg_unregister,

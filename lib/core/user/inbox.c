@@ -97,9 +97,10 @@ static const char *describe(struct user *u, struct npuemu_jfs *q, struct npuemu_
 			continue;
 		if (!npuemu_local_check(q, w, w->sge[i].va, w->sge[i].len, false))
 			return "local address is not good";
-		if (w->sge[i].va - l->va >= l->len)
+		if (!npuemu_local_hit(l, w->sge[i].va, w->sge[i].len))
 			l = &q->local[1];
-		if (!l->arena || !u->arena[l->arena->device] ||
+		if (!npuemu_local_hit(l, w->sge[i].va, w->sge[i].len) || !l->arena ||
+		    !u->arena[l->arena->device] ||
 		    l->arena != &u->arena[l->arena->device]->a)
 			return "more than 208 bytes must lie in device memory of this process";
 		e->piece[e->pieces].len = w->sge[i].len;

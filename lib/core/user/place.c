@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 #include "user.h"
@@ -179,6 +180,59 @@ struct npuemu_buf *place_buffer(struct user *u, u64 va, u64 len)
 	return r && r->arena ? buffer_in(r, va, len) : NULL;
 }
 
+/* ---- Memory that is not registered -------------------------------------------- */
+
+#define ANY_FROM	65536ull		/* below: NULL and what lies near it */
+#define ANY_STEP	NPUEMU_TURN_BYTES	/* looked at in one call: no more is moved in a turn */
+
+/* Is all of it there for this use?  Brings the pages in, as using them would. */
+static bool populate(u64 va, u64 len, int how)
+{
+	u64 from = va & ~(u64)(PAGE - 1);
+
+	return !madvise((void *)(uintptr_t)from, va + len - from, how);
+}
+
+/* The first bytes of a place between the regions: the process may take it away at any
+ * time, so the answer is for one WQE, and a touch must not be the first to notice.
+ */
+static int any_local(struct user *u, u64 va, u64 len, struct npuemu_local *out)
+{
+	const struct regions *t = smp_load_acquire(&u->regions);
+	u32 at = region_search(t, va);
+
+	if (!READ_ONCE(u->any) || va < ANY_FROM || va + len < va)
+		return -EFAULT;
+	if (t && at < t->n && t->r[at].va < va + len)
+		return -EFAULT;
+	if (len > ANY_STEP)
+		len = ((va + ANY_STEP) & ~15ull) - va;
+	if (!populate(va, len, out->write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ)) {
+		if (!out->write || !populate(va, len, MADV_POPULATE_READ))
+			return -EFAULT;
+		out->readonly = true;
+	}
+	out->va = va;
+	out->len = len;
+	out->ptr = (u8 *)(uintptr_t)va;
+	out->once = true;
+	return 0;
+}
+
+int user_mem_any(struct npuemu *ctx, bool on)
+{
+	struct user *u = user_of(ctx);
+	u64 here = (u64)(uintptr_t)&here;
+
+	if (on && !populate(here, sizeof(here), MADV_POPULATE_WRITE))
+		return npuemu_fail(-EOPNOTSUPP, "memory cannot be used unregistered: madvise(MADV_POPULATE_WRITE): %s (Linux 5.14 or newer has it)",
+				   strerror(errno));
+	WRITE_ONCE(u->any, on);
+	return on ? 0 : quiesce_own(u);
+}
+
+/* ---- Looking one up ------------------------------------------------------------ */
+
 int place_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *out)
 {
 	struct user *u = chip->host;
@@ -186,7 +240,7 @@ int place_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *
 	const struct npuemu_buf *b;
 
 	if (!r)
-		return -EFAULT;
+		return any_local(u, va, len, out);
 	out->readonly = r->readonly;
 	if (!r->arena) {
 		if (len > r->len - (va - r->va))
@@ -207,6 +261,8 @@ int place_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *
 	out->share = b->share;
 	return 0;
 }
+
+/* ---- Registered memory --------------------------------------------------------- */
 
 /* Is all of it mapped, and writable?  -1: unknown (no /proc). */
 static int mapping_check(u64 va, u64 len, bool *readonly)

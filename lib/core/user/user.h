@@ -309,6 +309,7 @@ struct user {
 	pthread_mutex_t peers_lock;	/* taken inside turns; never held while waiting */
 	struct user_arena *arena[NPUEMU_MAX_DEVICES];
 	struct regions *regions;
+	bool any;		/* npuemu_mem_any(): place.c */
 	struct user_peer *peers[NPUEMU_MAX_SLOTS];
 	struct user_peer *gone;	/* replaced, to be unmapped */
 	struct user_peer *kept;	/* gone, but buffers of theirs are imported */
@@ -456,6 +457,7 @@ int quiesce_own(struct user *u);
 int quiesce_all(struct user *u);
 int user_mem_register(struct npuemu_mem *mem);
 int user_mem_unregister(struct npuemu_mem *mem);
+int user_mem_any(struct npuemu *ctx, bool on);
 int user_seg_register(struct npuemu_seg *seg, u64 off, u32 flags);
 int user_seg_rotate(struct npuemu_seg *seg, u32 token_value);
 u32 user_random_token(void);	/* never 0 */
