@@ -14,7 +14,7 @@
 #   make debug-kernel   two kernels full of checks (FLAVOUR=kasan|kcsan: one), once
 #   make check-debug    the tests of the module, and fuzzers, on both (long)
 #   make lint           style and static checks
-#   make install        into $(DESTDIR)$(PREFIX)
+#   make install        into $(DESTDIR)$(PREFIX); NO_BUILD=1: what is built already
 #   make clean
 #
 # Knobs: SAN=asan|tsan (a variant, into build/asan or build/tsan), O=dir (build
@@ -34,6 +34,10 @@ LIBDIR   ?= $(PREFIX)/lib
 INCDIR   ?= $(PREFIX)/include
 SHAREDIR ?= $(PREFIX)/share
 UDEVDIR  ?= $(PREFIX)/lib/udev/rules.d
+# What Ascend programs take for their toolkit (set_env.sh is in there).  The folders of
+# a toolkit are not for everybody's /usr.
+HOMEDIR  ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib/npuemu,$(PREFIX))
+ARCH     ?= $(shell uname -m)
 KDIR     ?=
 KERNEL   ?=
 FLAVOUR  ?=
@@ -98,7 +102,7 @@ flags = $(if $(filter driver/engine/%,$1),-fno-strict-aliasing) \
 	$(if $(filter tools/%,$1),-Itools/common) \
 	$(if $(filter tests/%,$1),-Itests/common)
 
-LIB_LIBS   ?=
+LIB_LIBS   := -ljson-c
 TOOL_LIBS  := -ljson-c -lm
 LIBS_ctl   := -lkmod
 TEST_LIBS  := -lcmocka -ljson-c -lm
@@ -108,7 +112,7 @@ BENCH_LIBS := -luring -ljson-c -lm
 objs = $(patsubst %.c,$(B)/obj/%.o,$1)
 
 LIB_SRC      := $(wildcard driver/engine/*.c lib/core/*.c lib/core/user/*.c \
-		lib/core/kernel/*.c)
+		lib/core/kernel/*.c lib/acl/*.c)
 LIB_MAP      := lib/libnpuemu.map
 TOOL_COMMON  := $(wildcard tools/common/*.c)
 TOOL_NAMES   := $(sort $(filter-out common, \
@@ -121,10 +125,12 @@ BENCH_SRC    := $(wildcard tests/bench/*.c)
 VM_SCRIPTS   := tools/vm/init tools/vm/initramfs tools/vm/kernels \
 		tools/vm/build-module
 VM_MUX       := $(wildcard tools/vm/mux/*.c)
+HEADERS      := $(wildcard include/npuemu/*.h include/uapi/npuemu/*.h)
+ACL_HEADERS  := $(wildcard include/acl/*.h include/acl/*/*.h)
 MACHINES     := $(wildcard machines/*.txt)
 DATA         := $(wildcard data/*)
 
-LIB_OBJ  := $(call objs,$(LIB_SRC))
+LIB_OBJ  := $(call objs,$(LIB_SRC)) $(B)/obj/gen/acl_unsupported.o
 LIB_SO   := $(B)/lib/$(SONAME)
 LIB_LINK := $(B)/lib/libnpuemu.so
 LIB_A    := $(B)/lib/libnpuemu.a
@@ -144,12 +150,13 @@ SHARE    := $(MACHINES:%=$(B)/share/npuemu/%) \
 say = $(if $(V),,@printf '  %-5s %s\n' '$1' '$2')
 
 # --- what to type ----------------------------------------------------------
-.PHONY: all lib tools share vm tests fuzz-smoke benches
+.PHONY: all lib tools share prefix vm tests fuzz-smoke benches
 # A VM is a thing of the plain build: sanitizers and static programs do not mix.
-all: lib tools share $(if $(SAN),,vm)
+all: lib tools share prefix $(if $(SAN),,vm)
 lib: $(LIB_SO) $(LIB_LINK) $(LIB_A)
 tools: $(TOOLS)
 share: $(SHARE)
+prefix: $(B)/set_env.sh
 vm: $(VM_TOOL) $(VM_SHARE) $(B)/modules/source
 tests: $(TESTS) $(SANDBOX) $(VM_PROGS)
 fuzz-smoke: $(FUZZERS)
@@ -254,6 +261,34 @@ $(LIB_A): $(LIB_OBJ) $(B)/obj/lib.list
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 
+# The functions of the API that are not there, from the lists of those that are.
+$(B)/gen/acl_unsupported.c: lib/acl/gen-unsupported lib/acl/support.tsv \
+		tests/abi/acl_functions.tsv
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)lib/acl/gen-unsupported lib/acl/support.tsv tests/abi/acl_functions.tsv \
+		npuacl.h >$@
+
+$(B)/obj/gen/%.o: $(B)/gen/%.c Makefile
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(cppflags) -Ilib/acl $(cflags) -MMD -MP -c -o $@ $<
+
+# --- the prefix, in the build tree -------------------------------------------
+# As make install makes it, out of links: "source build/set_env.sh" makes programs use
+# what is built here.
+$(B)/set_env.sh: tools/prefix/lay-out tools/prefix/set_env.sh tools/prefix/setenv.bash \
+		cmake/ascendc.cmake $(HEADERS) $(LIB_LINK) Makefile
+	$(call say,GEN,$@)
+	$(Q)rm -rf $(B)/prefix
+	$(Q)tools/prefix/lay-out $(B)/prefix '$(abspath $(B)/prefix)' $(LIB_SO) $(ARCH)
+	@mkdir -p $(B)/prefix/include/npuemu
+	$(Q)ln -sfn '$(CURDIR)/include/acl' $(B)/prefix/include/acl
+	$(Q)ln -sf $(addprefix '$(CURDIR)'/,$(HEADERS)) $(B)/prefix/include/npuemu
+	$(Q)ln -sf $(addprefix '$(abspath $(B))'/bin/,$(notdir $(TOOLS))) $(B)/prefix/bin
+	$(Q)printf '%s\n' '# SPDX-License-Identifier: MIT' \
+		". '$(abspath $(B)/prefix)/set_env.sh'" >$@
+
 # --- programs --------------------------------------------------------------
 .SECONDEXPANSION:
 $(TOOLS): $(B)/bin/npuemu-%: $$(call objs,$$(wildcard tools/$$*/*.c)) \
@@ -341,12 +376,11 @@ $(DATA:data/%=$(B)/share/npuemu/%): $(B)/share/npuemu/%: data/%
 	$(Q)cp -fR $< $@
 
 # --- install ---------------------------------------------------------------
-HEADERS := $(wildcard include/npuemu/*.h include/uapi/npuemu/*.h)
 TWICE   := $(filter $(notdir $(wildcard include/npuemu/*.h)), \
 	   $(notdir $(wildcard include/uapi/npuemu/*.h)))
 
 .PHONY: install
-install: all
+install: $(if $(NO_BUILD),,all)
 	@[ -z '$(SAN)' ] || { echo 'make install: leave SAN out' >&2; exit 1; }
 	@[ -z '$(TWICE)' ] || { echo 'make install: $(TWICE): the same name in' \
 		'include/npuemu and include/uapi/npuemu' >&2; exit 1; }
@@ -357,6 +391,13 @@ install: all
 	ln -sfn $(SONAME) '$(DESTDIR)$(LIBDIR)/libnpuemu.so'
 	install -m 644 $(LIB_A) '$(DESTDIR)$(LIBDIR)'
 	$(if $(HEADERS),install -m 644 $(HEADERS) '$(DESTDIR)$(INCDIR)/npuemu')
+	@for f in $(ACL_HEADERS:include/%=%); do \
+		install -D -m 644 "include/$$f" "$(DESTDIR)$(INCDIR)/$$f" || exit 1; \
+	done
+	tools/prefix/lay-out '$(DESTDIR)$(HOMEDIR)' '$(HOMEDIR)' \
+		'$(DESTDIR)$(LIBDIR)/$(SONAME)' $(ARCH)
+	@[ -e '$(DESTDIR)$(HOMEDIR)/include' ] || \
+		ln -srfn '$(DESTDIR)$(INCDIR)' '$(DESTDIR)$(HOMEDIR)/include'
 	$(if $(SHARE),cp -R $(B)/share/npuemu/. '$(DESTDIR)$(SHAREDIR)/npuemu')
 	install -m 755 $(VM_TOOL) '$(DESTDIR)$(BINDIR)'
 	install -D -m 644 tools/udev/70-npuemu.rules '$(DESTDIR)$(UDEVDIR)/70-npuemu.rules'
@@ -382,7 +423,7 @@ install: all
 .PHONY: clean
 clean:
 	$(Q)rm -rf $(addprefix $(O)/,bin lib obj share tests fuzz bench bench.json \
-		bench-info.json \
+		bench-info.json gen prefix set_env.sh \
 		asan tsan libfuzzer crashes lint modules)
 	$(Q)rmdir $(O) 2>/dev/null || true
 

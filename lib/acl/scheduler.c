@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Who runs a stream, and when.
+ *
+ * A stream with something to do is QUEUED, and on the ready list.  The next to
+ * come by owns and runs it: a thread that waits for it, one that waits for
+ * another and has nothing better to do, or the scheduler's.  That thread naps
+ * for 100 us at a time while there was something to do lately, so that who
+ * submits need not wake it; then it sleeps.
+ *
+ * A stream whose first task waits is PARKED.  What comes from this process (an
+ * event, a host function) wakes it; for words in memory, deadlines and batches
+ * that a fault delays, it is on the watch list, which the thread goes through
+ * each time it comes round, at least every millisecond.
+ */
+#include <signal.h>
+#include "npuacl.h"
+
+#define NAP_NS		100000ll
+#define WATCH_NS	1000000ll
+#define LATELY_NS	10000000ll
+
+static struct {
+	pthread_mutex_t lock;
+	struct npuacl_stream *first, *last;	/* ready */
+	struct npuacl_stream *watched;
+	u32 ready;		/* how many; read without the lock */
+	u32 kick;		/* futex the thread sleeps on */
+	u32 asleep;		/* it has to be woken */
+	u32 stop;
+	bool started;
+	pthread_t thread;
+	s64 busy_ns;		/* when there was something to do last; the thread's */
+} sched = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* ---- The thread's bed -------------------------------------------------------------- */
+
+static void kick(void)
+{
+	npuemu_fetch_add(&sched.kick, 1);
+	smp_mb(); /* what there is to do, before the look: pairs with go_to_bed() */
+	if (READ_ONCE(sched.asleep))
+		npuemu_futex_wake(&sched.kick, 1);
+}
+
+static void go_to_bed(u32 seen, s64 ns)
+{
+	if (ns > WATCH_NS)
+		WRITE_ONCE(sched.asleep, 1);
+	smp_mb(); /* asleep, before the look */
+	if (!READ_ONCE(sched.ready) && !READ_ONCE(sched.stop))
+		npuemu_futex_wait(&sched.kick, seen, ns);
+	WRITE_ONCE(sched.asleep, 0);
+}
+
+static void *sched_main(void *arg);
+
+/* sched.lock held */
+static void start(void)
+{
+	sigset_t all, old;
+
+	if (sched.started)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	if (!pthread_create(&sched.thread, NULL, sched_main, NULL))
+		sched.started = true;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* ---- The ready list ------------------------------------------------------------------ */
+
+static void push(struct npuacl_stream *s)
+{
+	pthread_mutex_lock(&sched.lock);
+	if (!s->listed) {
+		s->listed = true;
+		s->ready_next = NULL;
+		if (sched.last)
+			sched.last->ready_next = s;
+		else
+			sched.first = s;
+		sched.last = s;
+		WRITE_ONCE(sched.ready, sched.ready + 1);
+	}
+	start();
+	pthread_mutex_unlock(&sched.lock);
+	kick();
+}
+
+static struct npuacl_stream *pop(void)
+{
+	struct npuacl_stream *s = NULL;
+
+	if (!READ_ONCE(sched.ready))
+		return NULL;
+	pthread_mutex_lock(&sched.lock);
+	while (sched.first) {
+		s = sched.first;
+		sched.first = s->ready_next;
+		if (!sched.first)
+			sched.last = NULL;
+		s->listed = false;
+		WRITE_ONCE(sched.ready, sched.ready - 1);
+		/* somebody who waits for it may have been quicker */
+		if (npuemu_cas(&s->run, NPUACL_QUEUED, NPUACL_RUNNING))
+			break;
+		s = NULL;
+	}
+	pthread_mutex_unlock(&sched.lock);
+	return s;
+}
+
+void npuacl_unlist(struct npuacl_stream *s)
+{
+	struct npuacl_stream **at, *prev = NULL;
+
+	pthread_mutex_lock(&sched.lock);
+	for (at = &sched.first; s->listed && *at; prev = *at, at = &(*at)->ready_next) {
+		if (*at != s)
+			continue;
+		*at = s->ready_next;
+		if (sched.last == s)
+			sched.last = prev;
+		s->listed = false;
+		WRITE_ONCE(sched.ready, sched.ready - 1);
+		break;
+	}
+	pthread_mutex_unlock(&sched.lock);
+}
+
+void npuacl_wake_idle(struct npuacl_stream *s)
+{
+	smp_mb(); /* issued, before the look at run: pairs with the end of npuacl_run() */
+	if (READ_ONCE(s->run) == NPUACL_IDLE && npuemu_cas(&s->run, NPUACL_IDLE, NPUACL_QUEUED))
+		push(s);
+}
+
+void npuacl_wake_parked(struct npuacl_stream *s)
+{
+	WRITE_ONCE(s->woken, true);
+	smp_mb(); /* pairs with npuacl_run(): it sees woken, or we see it parked */
+	if (npuemu_cas(&s->run, NPUACL_PARKED, NPUACL_QUEUED))
+		push(s);
+}
+
+bool npuacl_try_own(struct npuacl_stream *s)
+{
+	return READ_ONCE(s->run) == NPUACL_QUEUED &&
+	       npuemu_cas(&s->run, NPUACL_QUEUED, NPUACL_RUNNING);
+}
+
+/* ---- The watch list --------------------------------------------------------------------- */
+
+void npuacl_watch(struct npuacl_stream *s)
+{
+	pthread_mutex_lock(&sched.lock);
+	if (!s->watched) {
+		s->watched = true;
+		s->watch_next = sched.watched;
+		WRITE_ONCE(sched.watched, s);
+	}
+	start();
+	pthread_mutex_unlock(&sched.lock);
+	kick();
+}
+
+/* sched.lock held */
+static void unwatch(struct npuacl_stream *s)
+{
+	struct npuacl_stream **at = &sched.watched;
+
+	if (!s->watched)
+		return;
+	while (*at != s)
+		at = &(*at)->watch_next;
+	WRITE_ONCE(*at, s->watch_next);
+	s->watched = false;
+}
+
+void npuacl_unwatch(struct npuacl_stream *s)
+{
+	if (!READ_ONCE(s->watched))
+		return;
+	pthread_mutex_lock(&sched.lock);
+	unwatch(s);
+	pthread_mutex_unlock(&sched.lock);
+}
+
+/* Those that may go on do.  The lock keeps them where they are. */
+void npuacl_look(void)
+{
+	struct npuacl_stream *s, *next, *go = NULL;
+	s64 now;
+
+	if (!READ_ONCE(sched.watched))
+		return;
+	now = npuemu_now_ns();
+	pthread_mutex_lock(&sched.lock);
+	for (s = sched.watched; s; s = next) {
+		next = s->watch_next;
+		if (smp_load_acquire(&s->run) != NPUACL_PARKED || !npuacl_due(s, now))
+			continue;
+		unwatch(s);
+		s->watch_next = go;
+		go = s;
+	}
+	pthread_mutex_unlock(&sched.lock);
+	for (s = go; s; s = next) {
+		next = s->watch_next;
+		npuacl_wake_parked(s);
+	}
+}
+
+/* ---- Running ------------------------------------------------------------------------------ */
+
+void npuacl_run(struct npuacl_stream *s)
+{
+	enum npuacl_outcome out;
+
+	for (;;) {
+		WRITE_ONCE(s->woken, false);
+		smp_mb(); /* who wakes from here on wakes again: before the look at the tasks */
+		out = npuacl_progress(s);
+		if (out == NPUACL_WAIT) {
+			smp_store_release(&s->run, NPUACL_PARKED);
+			smp_mb(); /* parked, before the look */
+			if (!READ_ONCE(s->woken) || !npuemu_cas(&s->run, NPUACL_PARKED, NPUACL_RUNNING))
+				return;
+			continue;
+		}
+		smp_store_release(&s->run, NPUACL_IDLE);
+		smp_mb(); /* idle, before the look: pairs with npuacl_wake_idle() */
+		if (!npuacl_pending(s) || !npuemu_cas(&s->run, NPUACL_IDLE, NPUACL_RUNNING))
+			return;
+	}
+}
+
+bool npuacl_help(void)
+{
+	struct npuacl_stream *s = pop();
+
+	if (s)
+		npuacl_run(s);
+	return s;
+}
+
+static void *sched_main(void *arg)
+{
+	u32 seen;
+	s64 now;
+
+	(void)arg;
+	while (!READ_ONCE(sched.stop)) {
+		seen = smp_load_acquire(&sched.kick);
+		npuacl_look();
+		now = npuemu_now_ns();
+		if (npuacl_help()) {
+			sched.busy_ns = now;
+			continue;
+		}
+		if (now - sched.busy_ns < LATELY_NS)
+			go_to_bed(seen, NAP_NS);
+		else if (READ_ONCE(sched.watched))
+			go_to_bed(seen, WATCH_NS);
+		else
+			go_to_bed(seen, INT64_MAX);
+	}
+	return NULL;
+}
+
+void npuacl_scheduler_stop(void)
+{
+	pthread_t thread;
+	bool started;
+
+	pthread_mutex_lock(&sched.lock);
+	started = sched.started;
+	thread = sched.thread;
+	if (started)
+		WRITE_ONCE(sched.stop, 1);
+	pthread_mutex_unlock(&sched.lock);
+	if (!started)
+		return;
+	WRITE_ONCE(sched.asleep, 1);
+	kick();
+	pthread_join(thread, NULL);
+	pthread_mutex_lock(&sched.lock);
+	sched.started = false;
+	WRITE_ONCE(sched.stop, 0);
+	pthread_mutex_unlock(&sched.lock);
+}
+
+void npuacl_scheduler_fork(void)
+{
+	memset(&sched, 0, sizeof(sched));
+	pthread_mutex_init(&sched.lock, NULL);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks of ACL calls, which leave their messages elsewhere than npuemu_*() do. */
+#ifndef TESTS_COMMON_ACLTEST_H
+#define TESTS_COMMON_ACLTEST_H
+
+#include <acl/acl.h>
+#include <stdlib.h>
+#include "sys.h"
+
+static inline void acl_is(const char *file, int line, const char *what, aclError got, aclError want)
+{
+	const char *msg;
+
+	if (got == want)
+		return;
+	msg = aclGetRecentErrMsg();
+	sys_fail(file, line, "%s: %d, not %d: %s", what, got, want, msg ? msg : "no message");
+}
+
+/* The call succeeds. */
+#define acl_ok(expr) acl_is(__FILE__, __LINE__, #expr, (expr), ACL_SUCCESS)
+
+/* The call gives @want, and a message of its own. */
+#define acl_fails(expr, want)							\
+	do {									\
+		aclGetRecentErrMsg();						\
+		acl_is(__FILE__, __LINE__, #expr, (expr), (want));		\
+		sys_true(aclGetRecentErrMsg(), "%s left no message", #expr);	\
+	} while (0)
+
+/* A table of calls that are to give one code: ACL_CALL() makes a row's function. */
+struct acl_call {
+	const char *text;
+	aclError (*fn)(void);
+};
+
+#define ACL_CALL(name, expr)							\
+	static aclError name##_fn(void) { return (expr); }			\
+	static const struct acl_call name = { #expr, name##_fn }
+
+static inline void acl_all_fail(const struct acl_call *const *list, size_t n, aclError want)
+{
+	const char *msg;
+	aclError got;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		aclGetRecentErrMsg();
+		got = list[i]->fn();
+		msg = aclGetRecentErrMsg();
+		sys_true(got == want && msg, "%s: %d, not %d: %s", list[i]->text, got, want,
+			 msg ? msg : "no message");
+	}
+}
+
+#endif
