@@ -4,7 +4,9 @@
 #define TESTS_VM_BUSY_H
 
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "raw.h"
@@ -45,6 +47,7 @@ struct sleeper {
 	struct npuemu_ioc_wait_item item;
 	int64_t deadline;
 	int rc;
+	pid_t tid;		/* once it runs */
 	pthread_t thread;
 };
 
@@ -52,8 +55,29 @@ static inline void *sleep_in_wait(void *arg)
 {
 	struct sleeper *s = arg;
 
+	__atomic_store_n(&s->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	s->rc = raw_wait(s->r, &s->item, 1, s->deadline, NULL);
 	return NULL;
+}
+
+/* In the ioctl, and asleep there?  "16 0x...", where a thread that runs is "running". */
+static inline bool sleeper_sleeps(const struct sleeper *s)
+{
+	pid_t tid = __atomic_load_n(&s->tid, __ATOMIC_ACQUIRE);
+	char path[64], line[32] = "";
+	long nr;
+	FILE *f;
+
+	if (!tid)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(line, sizeof(line), f))
+		line[0] = 0;
+	fclose(f);
+	return sscanf(line, "%ld ", &nr) == 1 && nr == SYS_ioctl;
 }
 
 static inline void sleeper_start(struct sleeper *s, struct raw *r, struct raw_cq *cq, unsigned int ms)
@@ -64,8 +88,14 @@ static inline void sleeper_start(struct sleeper *s, struct raw *r, struct raw_cq
 	};
 	s->deadline = npuemu_deadline_ms(ms);
 	s->rc = 1;
+	s->tid = 0;
 	sys_true(!pthread_create(&s->thread, NULL, sleep_in_wait, s), "pthread_create");
-	sys_nap(100);
+	/* it helps first, and then sleeps in pieces: for a moment is not enough */
+	for (int64_t end = sys_deadline(), asleep = 0; asleep < 5;) {
+		asleep = sleeper_sleeps(s) ? asleep + 1 : 0;
+		sys_nap(10);
+		sys_true(npuemu_now_ns() < end, "a thread does not get into WAIT");
+	}
 }
 
 static inline int sleeper_end(struct sleeper *s)
