@@ -168,9 +168,10 @@ static int op_buf_use(struct fz *z)
 		return buf_close(z);
 	fz_begin(z, 0, NULL, 0);
 	if (fz_one_in(z, 2)) {
-		/* udmabuf takes offence at two directions (DMA-API debugging says so) */
-		a.flags = t->file ? DMA_BUF_SYNC_RW | (fz_below(z, 2) ? DMA_BUF_SYNC_END : 0) :
-			  fz_below(z, 8);
+		/* udmabuf takes offence at two directions (DMA-API debugging says so), and
+		 * what is exported may be one that was imported
+		 */
+		a.flags = DMA_BUF_SYNC_RW | (fz_below(z, 2) ? DMA_BUF_SYNC_END : 0);
 		return ioctl((int)t->id, DMA_BUF_IOCTL_SYNC, &a) < 0 ? -errno : 0;
 	}
 	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, (int)t->id,
