@@ -122,6 +122,7 @@ TEST_SRC     := $(wildcard tests/unit/test_*.c tests/system/test_*.c tests/vm/te
 VM_FUZZ_SRC  := $(wildcard tests/vm/fuzz_*.c)
 FUZZ_SRC     := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SRC    := $(wildcard tests/bench/*.c)
+EXAMPLE_SRC  := $(wildcard examples/*/*.c)
 VM_SCRIPTS   := tools/vm/init tools/vm/initramfs tools/vm/kernels \
 		tools/vm/build-module
 VM_MUX       := $(wildcard tools/vm/mux/*.c)
@@ -141,6 +142,7 @@ VM_PROGS := $(if $(SAN),,$(VM_FUZZ) $(B)/tests/vm/failslab)
 SANDBOX  := $(if $(wildcard tests/sandbox.c),$(B)/tests/sandbox)
 FUZZERS  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 BENCHES  := $(BENCH_SRC:tests/bench/%.c=$(B)/bench/%)
+EXAMPLES := $(EXAMPLE_SRC:examples/%.c=$(B)/examples/%)
 VM_TOOL  := $(B)/bin/npuemu-vm
 VM_SHARE := $(VM_SCRIPTS:tools/vm/%=$(B)/share/npuemu/vm/%) \
 	    $(VM_MUX:tools/vm/mux/%.c=$(B)/share/npuemu/vm/npuemu-vm-%)
@@ -150,13 +152,14 @@ SHARE    := $(MACHINES:%=$(B)/share/npuemu/%) \
 say = $(if $(V),,@printf '  %-5s %s\n' '$1' '$2')
 
 # --- what to type ----------------------------------------------------------
-.PHONY: all lib tools share prefix vm tests fuzz-smoke benches
+.PHONY: all lib tools share prefix examples vm tests fuzz-smoke benches
 # A VM is a thing of the plain build: sanitizers and static programs do not mix.
-all: lib tools share prefix $(if $(SAN),,vm)
+all: lib tools share prefix examples $(if $(SAN),,vm)
 lib: $(LIB_SO) $(LIB_LINK) $(LIB_A)
 tools: $(TOOLS)
 share: $(SHARE)
 prefix: $(B)/set_env.sh
+examples: $(EXAMPLES)
 vm: $(VM_TOOL) $(VM_SHARE) $(B)/modules/source
 tests: $(TESTS) $(SANDBOX) $(VM_PROGS)
 fuzz-smoke: $(FUZZERS)
@@ -246,6 +249,8 @@ $(B)/obj/lib.list: FORCE
 	@mkdir -p $(@D)
 	@echo '$(LIB_OBJ)' | cmp -s - $@ || echo '$(LIB_OBJ)' >$@
 
+$(B)/obj/lib/core/builtin.o: $(MACHINES)
+
 $(LIB_SO): $(LIB_OBJ) $(LIB_MAP) $(B)/obj/lib.list Makefile
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -303,6 +308,13 @@ $(TESTS): $(B)/tests/%: $(B)/obj/tests/%.o $(call objs,$(TEST_COMMON)) $(LIB_A)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(LIB_A) $(LIB_LIBS) $(TEST_LIBS)
+
+# By way of the prefix, as README.md has everybody do it.
+$(EXAMPLES): $(B)/examples/%: examples/%.c $(ACL_HEADERS) $(B)/set_env.sh
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT) -std=c11 -Wall -Wextra $(WERROR) $(SANFLAGS) -I$(B)/prefix/include \
+		-o $@ $< -L$(B)/prefix/lib64 -lascendcl -Wl,-rpath,'$$ORIGIN/../../lib'
 
 # The programs of the guest that are no tests of the library: alone, and static.
 $(VM_FUZZ): $(call objs,$(VM_FUZZ_SRC))
@@ -423,7 +435,7 @@ install: $(if $(NO_BUILD),,all)
 .PHONY: clean
 clean:
 	$(Q)rm -rf $(addprefix $(O)/,bin lib obj share tests fuzz bench bench.json \
-		bench-info.json gen prefix set_env.sh \
+		bench-info.json examples gen prefix set_env.sh \
 		asan tsan libfuzzer crashes lint modules)
 	$(Q)rmdir $(O) 2>/dev/null || true
 

@@ -40,6 +40,9 @@ function(ascendc_library target)
 	set(folder "${CMAKE_BINARY_DIR}/include/${target}")
 	file(MAKE_DIRECTORY "${folder}")
 	target_include_directories(${target} INTERFACE "${folder}")
+	# A kernel library brings the runtime along, and some programs rely on that.
+	target_link_libraries(${target} INTERFACE
+		"${ASCEND_CANN_PACKAGE_PATH}/lib64/libascendcl.so")
 endfunction()
 
 # ascendc_fatbin_library(<target> <source>...): a file to load at run time

@@ -2760,6 +2760,10 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI,
 /* Start to build a model by hand; @flag is 0. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag);
 
+/* Flags of aclmdlRIBindStream: the stream begins with the model; it waits to be made active. */
+#define ACL_MODEL_STREAM_FLAG_HEAD	0x00000000U
+#define ACL_MODEL_STREAM_FLAG_DEFAULT	0x7FFFFFFFU
+
 /* Make a stream, and what is queued to it from now on, part of the model. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream,
 						uint32_t flag);

@@ -415,6 +415,44 @@ struct npuacl_range *npuacl_range_take_in(enum npuacl_place_kind kind, u64 from,
 	return r;
 }
 
+bool npuacl_range_with(u32 kinds, u64 va, void (*fn)(struct npuacl_range *r, void *arg), void *arg)
+{
+	bool found = false;
+	struct entry e;
+	u64 next;
+	u32 i;
+
+	pthread_mutex_lock(&as.lock);
+	for (i = 0; i < MAPS && !found; i++) {
+		found = seek(&as.map[i], va, &e, &next) && NPUACL_BIT(e.r->kind) & kinds;
+		if (found)
+			fn(e.r, arg);
+	}
+	pthread_mutex_unlock(&as.lock);
+	return found;
+}
+
+void npuacl_range_flags(struct npuacl_range *r, u32 flags)
+{
+	struct map *m = map_of(r->kind);
+	struct top *t;
+	struct leaf *l;
+	u32 at, k;
+
+	pthread_mutex_lock(&as.lock);
+	t = m->top;
+	at = t ? slots_upto(t, t->n, r->base) : 0;
+	l = at ? t->slot[at - 1].leaf : NULL;
+	k = l ? entries_upto(l, l->n, r->base) : 0;
+	r->flags = flags;
+	if (k && l->e[k - 1].r == r) {
+		begin();
+		SET(l->e[k - 1].info, pack(r));
+		end();
+	}
+	pthread_mutex_unlock(&as.lock);
+}
+
 void npuacl_address_fork(void)
 {
 	u32 i;
@@ -468,7 +506,7 @@ bool npuacl_was_freed(u64 va)
 	return found;
 }
 
-static const char *kind_text(u32 kind)
+static const char *kind_text(u32 kind, u32 flags)
 {
 	static const char *const text[] = {
 		[NPUACL_DEVICE] = "the device buffer", [NPUACL_PINNED] = "the pinned host memory",
@@ -477,7 +515,7 @@ static const char *kind_text(u32 kind)
 		[NPUACL_RESERVED] = "the reserved addresses",
 	};
 
-	return text[kind];
+	return flags & NPUACL_PLACE_HOST ? "the mapped host memory" : text[kind];
 }
 
 const char *npuacl_explain(u64 va, char *buf, size_t size)
@@ -491,7 +529,7 @@ const char *npuacl_explain(u64 va, char *buf, size_t size)
 	if (p.kind != NPUACL_PAGEABLE || npuacl_place_in(NPUACL_RESERVED, va, &p)) {
 		n = va == p.base ? 0 : snprintf(buf, size, "%" PRIu64 " bytes into ", va - p.base);
 		n += snprintf(buf + n, size - (size_t)n, "%s of %" PRIu64 " bytes at %#" PRIx64,
-			      kind_text(p.kind), p.size, p.base);
+			      kind_text(p.kind, p.flags), p.size, p.base);
 		if (npuacl_on_device(&p) && (size_t)n < size)
 			snprintf(buf + n, size - (size_t)n, ", device %u", p.device);
 		return buf;
@@ -502,9 +540,9 @@ const char *npuacl_explain(u64 va, char *buf, size_t size)
 	if (!found)
 		snprintf(buf, size, "memory that acl knows nothing of");
 	else if (va == f.base)
-		snprintf(buf, size, "%s of %" PRIu64 " bytes that was freed already", kind_text(f.kind), f.size);
+		snprintf(buf, size, "%s of %" PRIu64 " bytes that was freed already", kind_text(f.kind, 0), f.size);
 	else
 		snprintf(buf, size, "%" PRIu64 " bytes into %s of %" PRIu64 " bytes at %#" PRIx64 " that was freed",
-			 va - f.base, kind_text(f.kind), f.size, f.base);
+			 va - f.base, kind_text(f.kind, 0), f.size, f.base);
 	return buf;
 }

@@ -189,6 +189,9 @@ uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer)
 
 /* ---- The program's lines in the log --------------------------------------------------- */
 
+/* The public declaration has no such attribute: programs' warnings are to be what they were. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsuggest-attribute=format"
 void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_t line,
 	       const char *fmt, ...)
 {
@@ -220,3 +223,4 @@ void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_
 	npuemu_log(levels[logLevel], "app: %s:%u %s: %s", slash ? slash + 1 : file ? file : "?",
 		   line, func ? func : "?", text);
 }
+#pragma GCC diagnostic pop

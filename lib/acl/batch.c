@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include "graph.h"
 #include "memory.h"
 
 struct batch {
@@ -147,24 +148,20 @@ static aclError begin(struct batch *b, bool wants_index)
 	return check_lists(b);
 }
 
-static aclError batch_now(struct batch *b, bool wants_index)
+/* All checked. */
+static aclError batch_on(struct batch *b, struct npuacl_device *dev)
 {
 	struct npuemu_sdma d[NPUACL_BATCH];
 	struct npuacl_side dst, src;
-	aclError ret = begin(b, wants_index);
-	struct npuacl_ctx *ctx;
+	aclError ret = ACL_SUCCESS;
 	u64 done;
 	u32 k = 0;
 	size_t i;
 
-	if (!ret)
-		ret = npuacl_current(&ctx);
-	if (!ret)
-		ret = check_batch(b, ctx->dev);
 	for (i = 0; i < b->n && !ret; i++) {
 		if (!b->sizes[i])
 			continue;
-		ret = sides(b, ctx->dev, i, &dst, &src);
+		ret = sides(b, dev, i, &dst, &src);
 		for (done = 0; !ret && done < b->sizes[i]; ) {
 			npuacl_desc(&d[k], NPUEMU_SDMA_COPY);
 			d[k].dst = dst.va + done;
@@ -173,17 +170,31 @@ static aclError batch_now(struct batch *b, bool wants_index)
 			done += d[k++].len;
 			if (k < NPUACL_BATCH)
 				continue;
-			ret = npuacl_now(b->what, ctx->dev, d, k);
+			ret = npuacl_now(b->what, dev, d, k);
 			k = 0;
 		}
 	}
-	return ret || !k ? ret : npuacl_now(b->what, ctx->dev, d, k);
+	return ret || !k ? ret : npuacl_now(b->what, dev, d, k);
+}
+
+static aclError batch_now(struct batch *b, bool wants_index)
+{
+	aclError ret = begin(b, wants_index);
+	struct npuacl_ctx *ctx = NULL;
+
+	if (!ret)
+		ret = npuacl_current(&ctx);
+	if (!ret)
+		ret = npuacl_capture_refuses(NULL, b->what);
+	if (!ret)
+		ret = check_batch(b, ctx->dev);
+	return ret ? ret : batch_on(b, ctx->dev);
 }
 
 static aclError batch_async(struct batch *b, bool wants_index, aclrtStream stream)
 {
 	struct npuacl_side dst, src;
-	struct npuacl_stream *s;
+	struct npuacl_stream *s = NULL;
 	aclError ret = begin(b, wants_index);
 	u64 seq = 0;
 	size_t i;
@@ -192,6 +203,10 @@ static aclError batch_async(struct batch *b, bool wants_index, aclrtStream strea
 		ret = npuacl_stream(stream, &s);
 	if (!ret)
 		ret = check_batch(b, s->dev);
+	if (!ret && b->waits && npuacl_records(s)) {
+		ret = npuacl_capture_pageable(s, b->what);
+		return ret ? ret : batch_on(b, s->dev);
+	}
 	for (i = 0; i < b->n && !ret; i++) {
 		if (!b->sizes[i])
 			continue;

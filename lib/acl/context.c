@@ -3,8 +3,8 @@
  * Contexts: a device, a default stream, and what is made in it.  Each thread
  * has a current one; any thread may make any context its own.
  */
+#include "graph.h"
 #include "hooks.h"
-#include "npuacl.h"
 
 struct npuemu_slab npuacl_ctxs = {
 	.what = "context", .size = NPUEMU_SLAB_SIZE(struct npuacl_ctx), .max = 65536,
@@ -41,11 +41,11 @@ void npuacl_ctx_unmake(struct npuacl_ctx *ctx)
 	/* first all of them: one may wait for another */
 	for (s = ctx->streams; s; s = s->next)
 		npuacl_stream_wait(s, smp_load_acquire(&s->issued), npuemu_deadline_ms(10000));
-	while (ctx->streams) {
-		s = ctx->streams;
+	for (s = ctx->streams; s; s = s->next)
 		npuacl_stream_drop(s);
-		npuacl_stream_unmake(s);
-	}
+	npuacl_graphs_release(ctx);
+	while (ctx->streams)
+		npuacl_stream_unmake(ctx->streams);
 	ctx->dev->contexts--;
 	if (npuacl_self.ctx == ctx)
 		npuacl_self.ctx = NULL;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include "graph.h"
 #include "memory.h"
 
 #define PIECES		16u	/* of a copy that runs across ranges, handed over at a time */
@@ -20,9 +21,23 @@
 static bool joins(const struct npuacl_place *a, const struct npuacl_place *b)
 {
 	if (a->kind == NPUACL_MAPPED)
-		return b->kind == NPUACL_MAPPED && a->device == b->device;
+		return b->kind == NPUACL_MAPPED && a->device == b->device && !((a->flags ^ b->flags) & NPUACL_PLACE_HOST);
 	return (a->kind == NPUACL_PAGEABLE || a->kind == NPUACL_REGISTERED) &&
 	       (b->kind == NPUACL_PAGEABLE || b->kind == NPUACL_REGISTERED);
+}
+
+#define RIGHTS	(NPUACL_PLACE_READONLY | NPUACL_PLACE_NOACCESS)
+
+/* Of a mapping that not everybody may do everything with. */
+static aclError side_rights(const char *what, const char *role, u64 va, const struct npuacl_place *at)
+{
+	char text[192];
+
+	if (!(at->flags & NPUACL_PLACE_NOACCESS) && strcmp(role, "target"))
+		return ACL_SUCCESS;
+	return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the %s, at %#" PRIx64 ", is %s, which may not be %s (aclrtMemSetAccess)",
+			   what, role, va, npuacl_explain(va, text, sizeof(text)),
+			   at->flags & NPUACL_PLACE_NOACCESS ? "used" : "written");
 }
 
 static aclError side_far(const char *what, u64 len, struct npuacl_side *s)
@@ -53,6 +68,12 @@ static aclError side_far(const char *what, u64 len, struct npuacl_side *s)
 		if (next.end <= at.end)
 			break;
 		at = next;
+		if (unlikely(at.flags & RIGHTS)) {
+			aclError ret = side_rights(what, s->role, at.base, &at);
+
+			if (ret)
+				return ret;
+		}
 	}
 	s->split = true;
 	return ACL_SUCCESS;
@@ -64,6 +85,12 @@ aclError npuacl_side(const char *what, const char *role, u64 va, u64 len, struct
 	s->role = role;
 	s->split = false;
 	npuacl_place_of(va, &s->at);
+	if (unlikely(s->at.flags & RIGHTS)) {
+		aclError ret = side_rights(what, role, va, &s->at);
+
+		if (ret)
+			return ret;
+	}
 	return likely(len <= s->at.end - va) ? ACL_SUCCESS : side_far(what, len, s);
 }
 
@@ -270,6 +297,8 @@ aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, a
 
 	if (!ret)
 		ret = npuacl_current(&ctx);
+	if (!ret)
+		ret = npuacl_capture_refuses(NULL, what);
 	if (ret || !count)
 		return ret;
 	ret = check_copy(what, ctx->dev, (u64)(uintptr_t)dst, (u64)(uintptr_t)src, count, &to, &from);
@@ -332,9 +361,8 @@ static aclError through_buffer(const char *what, struct npuacl_stream *s, struct
 		free(copy);
 		return ret;
 	}
-	t.call.fn = free;
-	t.call.undo = free;
-	t.call.arg = copy;
+	t.own.release = free;
+	t.own.arg = copy;
 	ret = npuacl_submit(s, &t, &seq);
 	if (!ret)
 		return ACL_SUCCESS;
@@ -369,6 +397,10 @@ static aclError copy_async(const char *what, void *dst, size_t dest_max, const v
 	compare_kind(what, kind, &to, &from);
 	if (kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE && !npuacl_on_device(&from.at))
 		return through_buffer(what, s, &to, &from, count);
+	if (npuacl_records(s) && (pageable(&to) || pageable(&from))) {
+		ret = npuacl_capture_pageable(s, what);
+		return ret ? ret : move_now(what, s->dev, &to, &from, count);
+	}
 	ret = npuacl_copy_submit(s, &to, &from, count, &seq);
 	if (ret || likely(!pageable(&to) && !pageable(&from)))
 		return ret;
@@ -450,6 +482,21 @@ static void rows_desc(struct npuemu_sdma *d, const struct rows *r)
 	d->src_pitch = r->spitch;
 }
 
+static aclError rows_now(const char *what, struct npuacl_device *dev, const struct rows *r, bool split)
+{
+	aclError ret = ACL_SUCCESS;
+	struct npuemu_sdma d;
+	u64 i;
+
+	if (!split) {
+		rows_desc(&d, r);
+		return npuacl_now(what, dev, &d, 1);
+	}
+	for (i = 0; i < r->height && !ret; i++)
+		ret = npuacl_copy_now(what, dev, r->dst + i * r->dpitch, r->src + i * r->spitch, r->width);
+	return ret;
+}
+
 aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
 		       aclrtMemcpyKind kind)
 {
@@ -457,24 +504,18 @@ aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
 	struct rows r = { (u64)(uintptr_t)dst, dpitch, (u64)(uintptr_t)src, spitch, width, height };
 	aclError ret = check_rows(what, &r, kind, false);
 	struct npuacl_side to, from;
-	struct npuemu_sdma d;
 	struct npuacl_ctx *ctx;
-	u64 i;
 
 	if (!ret)
 		ret = npuacl_current(&ctx);
+	if (!ret)
+		ret = npuacl_capture_refuses(NULL, what);
 	if (ret || !width || !height)
 		return ret;
 	ret = rows_sides(what, ctx->dev, &r, false, &to, &from);
 	if (ret)
 		return ret;
-	if (!to.split && !from.split) {
-		rows_desc(&d, &r);
-		return npuacl_now(what, ctx->dev, &d, 1);
-	}
-	for (i = 0; i < height && !ret; i++)
-		ret = npuacl_copy_now(what, ctx->dev, r.dst + i * dpitch, r.src + i * spitch, width);
-	return ret;
+	return rows_now(what, ctx->dev, &r, to.split || from.split);
 }
 
 aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
@@ -495,6 +536,10 @@ aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t sp
 	ret = rows_sides(what, s->dev, &r, true, &to, &from);
 	if (ret)
 		return ret;
+	if (npuacl_records(s) && (pageable(&to) || pageable(&from))) {
+		ret = npuacl_capture_pageable(s, what);
+		return ret ? ret : rows_now(what, s->dev, &r, to.split || from.split);
+	}
 	if (!to.split && !from.split) {
 		rows_desc(&t.sdma, &r);
 		ret = npuacl_submit(s, &t, &seq);

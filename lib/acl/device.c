@@ -5,6 +5,7 @@
  * stream that all threads share which set this device, the last takes it down.
  */
 #include <inttypes.h>
+#include "graph.h"
 #include "hooks.h"
 #include "memory.h"
 
@@ -14,10 +15,13 @@ aclError npuacl_device(s32 id, struct npuacl_device **out)
 
 	if (ret)
 		return ret;
+	if (!npuacl.devices)
+		return npuacl_fail(ACL_ERROR_RT_INVALID_DEVICEID,
+				   "there is no device %d: this process sees no device (ASCEND_RT_VISIBLE_DEVICES)", id);
 	if (id < 0 || (u32)id >= npuacl.devices)
 		return npuacl_fail(ACL_ERROR_RT_INVALID_DEVICEID,
-				   "there is no device %d: this process sees %u (ASCEND_RT_VISIBLE_DEVICES, NPUEMU_MACHINE)",
-				   id, npuacl.devices);
+				   "there is no device %d: this process sees 0 to %u (ASCEND_RT_VISIBLE_DEVICES, NPUEMU_MACHINE)",
+				   id, npuacl.devices - 1);
 	*out = &npuacl.dev[id];
 	return ACL_SUCCESS;
 }
@@ -25,9 +29,9 @@ aclError npuacl_device(s32 id, struct npuacl_device **out)
 /* npuacl.lock held */
 static void release(struct npuacl_device *d)
 {
-	d->sets = 0;
+	WRITE_ONCE(d->sets, 0);
 	npuacl_ctx_unmake(d->primary);
-	d->primary = NULL;
+	WRITE_ONCE(d->primary, NULL);
 	if (!d->contexts) {
 		npuacl_memory_release((s32)d->id);
 		npuacl_notifies_release(d);
@@ -46,8 +50,9 @@ void npuacl_devices_release(void)
 
 aclError aclrtSetDevice(int32_t deviceId)
 {
-	struct npuacl_device *d;
 	struct npuacl_stream *def = NULL;
+	struct npuacl_ctx *made;
+	struct npuacl_device *d;
 	aclError ret = npuacl_device(deviceId, &d);
 
 	if (ret)
@@ -56,11 +61,14 @@ aclError aclrtSetDevice(int32_t deviceId)
 		npuacl_device_state(d, ACL_RT_DEVICE_STATE_SET_PRE);
 	pthread_mutex_lock(&npuacl.lock);
 	if (!d->primary) {
-		ret = npuacl_ctx_make(d, true, &d->primary);
-		def = ret ? NULL : d->primary->def;
+		ret = npuacl_ctx_make(d, true, &made);
+		if (!ret) {
+			def = made->def;
+			smp_store_release(&d->primary, made);
+		}
 	}
 	if (!ret) {
-		d->sets++;
+		WRITE_ONCE(d->sets, d->sets + 1);
 		npuacl_self.ctx = d->primary;
 	}
 	pthread_mutex_unlock(&npuacl.lock);
@@ -88,8 +96,10 @@ static aclError reset(s32 id, bool force)
 	if (!d->sets)
 		ret = npuacl_fail(ACL_ERROR_RT_CONTEXT_NULL,
 				  "device %d is not set (aclrtSetDevice), or has been reset already", id);
-	else if (force || !--d->sets)
+	else if (force || d->sets == 1)
 		release(d);
+	else
+		WRITE_ONCE(d->sets, d->sets - 1);
 	pthread_mutex_unlock(&npuacl.lock);
 	if (last && !ret)
 		npuacl_device_state(d, ACL_RT_DEVICE_STATE_RESET_POST);
@@ -142,7 +152,9 @@ static aclError sync_device(struct npuacl_device *d, s64 deadline)
 		s = (void *)(npuacl_streams.base + (size_t)i * npuacl_streams.size);
 		if (!npuemu_slab_alive(&npuacl_streams, s) || s->dev != d)
 			continue;
-		r = npuacl_stream_wait(s, smp_load_acquire(&s->issued), deadline);
+		r = npuacl_capture_refuses(s, "aclrtSynchronizeDevice");
+		if (!r)
+			r = npuacl_stream_wait(s, smp_load_acquire(&s->issued), deadline);
 		ret = ret ? ret : r;
 	}
 	return ret;

@@ -426,7 +426,7 @@ aclError aclrtDeviceGetP2PAtomicCapabilities(uint32_t *capabilities,
 					     int32_t dstDeviceId)
 {
 	static const char what[] = "aclrtDeviceGetP2PAtomicCapabilities";
-	struct npuacl_device *a, *b;
+	struct npuacl_device *a = NULL, *b = NULL;
 	aclError ret = check_atomics(what, capabilities, operations, count);
 	u64 bit;
 

@@ -92,8 +92,11 @@ aclError npuemu_acl_unsupported(const char *name, aclError code)
 			   name);
 }
 
-aclError npuacl_status_code(u32 status)
+aclError npuacl_status_code(u32 status, const char *cause)
 {
+	/* a page that could not be had completes as an address that is none */
+	if (status == NPUEMU_ST_LOC_ACCESS && strstr(cause, "out of memory backing"))
+		return ACL_ERROR_RT_DEVICE_OOM;
 	switch (status) {
 	case NPUEMU_ST_SUCCESS:
 		return ACL_SUCCESS;

@@ -9,10 +9,12 @@
  *                             clears, and that a wait may come to before the
  *                             record; TIME_LINE: times only
  *   aclrtCreateEventExWithFlag  waits for the latest record; one never recorded
- *                             is complete; neither ResetEvent nor the old queries
+ *                             is complete; neither ResetEvent nor the old queries;
+ *                             with ACL_EVENT_IPC for several processes: eventipc.c
  */
 #include <inttypes.h>
-#include "npuacl.h"
+#include "graph.h"
+#include "share.h"
 
 #define EVENTS_OF_DEVICE	65536u
 #define KNOWN_FLAGS		(ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE | \
@@ -36,6 +38,39 @@ static aclError event(aclrtEvent handle, struct npuacl_event **out, const char *
 	return ACL_SUCCESS;
 }
 
+aclError npuacl_event_find(aclrtEvent handle, struct npuacl_event **out, const char *what)
+{
+	return event(handle, out, what);
+}
+
+/* Not published yet. */
+static aclError make(struct npuacl_device *d, enum npuacl_flavour flavour, u32 flags, struct npuacl_event **out,
+		     const char *what)
+{
+	struct npuacl_event *e;
+
+	if (npuemu_fetch_add(&d->nevents, 1) >= EVENTS_OF_DEVICE) {
+		npuemu_fetch_add(&d->nevents, -1u);
+		return npuacl_fail(ACL_ERROR_RT_NO_EVENT_RESOURCE,
+				   "%s: device %u has %u events, the most it can: destroy some", what, d->id,
+				   EVENTS_OF_DEVICE);
+	}
+	e = npuemu_slab_alloc(&npuacl_events);
+	if (!e) {
+		npuemu_fetch_add(&d->nevents, -1u);
+		return npuacl_fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "%s: this process has %u events, the most it can", what,
+				   npuacl_events.max);
+	}
+	e->dev = d;
+	e->id = (u32)(((u8 *)e - npuacl_events.base) / npuacl_events.size);
+	e->flavour = flavour;
+	e->flags = flags;
+	e->refs = 1;
+	pthread_mutex_init(&e->lock, NULL);
+	*out = e;
+	return ACL_SUCCESS;
+}
+
 static aclError create(aclrtEvent *out, enum npuacl_flavour flavour, u32 flags, const char *what)
 {
 	struct npuacl_event *e;
@@ -44,38 +79,41 @@ static aclError create(aclrtEvent *out, enum npuacl_flavour flavour, u32 flags, 
 
 	if (!out)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: event is NULL", what);
-	if (flags & ACL_EVENT_IPC)
-		return npuacl_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: events across processes (ACL_EVENT_IPC) are not supported by npuemu yet",
-				   what);
-	if (flags & ~KNOWN_FLAGS || (flavour != NPUACL_EVENT_PLAIN && !flags))
+	if (flags & ACL_EVENT_IPC && flags != ACL_EVENT_IPC)
+		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: flags %#x: ACL_EVENT_IPC goes with no other", what, flags);
+	if (flags & ~(KNOWN_FLAGS | ACL_EVENT_IPC) || (flavour != NPUACL_EVENT_PLAIN && !flags))
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: flags %#x are not ACL_EVENT_ ones", what, flags);
 	ret = npuacl_current(&ctx);
 	if (ret)
 		return ret;
-	if (npuemu_fetch_add(&ctx->dev->nevents, 1) >= EVENTS_OF_DEVICE) {
-		npuemu_fetch_add(&ctx->dev->nevents, -1u);
-		return npuacl_fail(ACL_ERROR_RT_NO_EVENT_RESOURCE,
-				   "device %u has %u events, the most it can: destroy some", ctx->dev->id,
-				   EVENTS_OF_DEVICE);
+	ret = make(ctx->dev, flags & ACL_EVENT_IPC ? NPUACL_EVENT_EX : flavour, flags, &e, what);
+	if (ret)
+		return ret;
+	if (flags & ACL_EVENT_IPC)
+		ret = npuacl_event_ipc_make(e);
+	if (ret) {
+		npuacl_event_put(e);
+		return ret;
 	}
-	e = npuemu_slab_alloc(&npuacl_events);
-	if (!e) {
-		npuemu_fetch_add(&ctx->dev->nevents, -1u);
-		return npuacl_fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "this process has %u events, the most it can",
-				   npuacl_events.max);
-	}
-	e->dev = ctx->dev;
-	e->id = (u32)(((u8 *)e - npuacl_events.base) / npuacl_events.size);
-	e->flavour = flavour;
-	e->flags = flags;
-	e->refs = 1;
-	pthread_mutex_init(&e->lock, NULL);
 	npuemu_slab_publish(&npuacl_events, e);
 	*out = e;
 	return ACL_SUCCESS;
 }
 
-static void get(struct npuacl_event *e)
+aclError npuacl_event_opened(struct npuacl_device *d, struct npuacl_event_ipc *ipc, aclrtEvent *out, const char *what)
+{
+	struct npuacl_event *e;
+	aclError ret = make(d, NPUACL_EVENT_EX, ACL_EVENT_IPC, &e, what);
+
+	if (ret)
+		return ret;
+	e->ipc = ipc;
+	npuemu_slab_publish(&npuacl_events, e);
+	*out = e;
+	return ACL_SUCCESS;
+}
+
+void npuacl_event_get(struct npuacl_event *e)
 {
 	npuemu_fetch_add(&e->refs, 1);
 }
@@ -84,6 +122,7 @@ void npuacl_event_put(struct npuacl_event *e)
 {
 	if (npuemu_fetch_add(&e->refs, -1u) != 1)
 		return;
+	npuacl_event_ipc_free(e);
 	pthread_mutex_destroy(&e->lock);
 	npuemu_fetch_add(&e->dev->nevents, -1u);
 	npuemu_slab_free(&npuacl_events, e);
@@ -120,9 +159,66 @@ aclError aclrtDestroyEvent(aclrtEvent handle)
 
 /* ---- What tasks do with it ------------------------------------------------------------ */
 
-static bool has_flag(const struct npuacl_event *e)
+bool npuacl_event_has_flag(const struct npuacl_event *e)
 {
-	return e->flavour == NPUACL_EVENT_FLAGGED && e->flags & ACL_EVENT_SYNC;
+	return e->flavour == NPUACL_EVENT_FLAGGED && e->flags & (ACL_EVENT_SYNC | ACL_EVENT_EXTERNAL);
+}
+
+/* The records after @done that were executed, and follow on it, count.  e->lock held. */
+static void absorb(struct npuacl_event *e)
+{
+	u64 done = e->done;
+	u32 i;
+
+	for (i = 0; i < e->nearly;) {
+		if (e->early[i] > done + 1) {
+			i++;
+			continue;
+		}
+		if (e->early[i] == done + 1)
+			done++;
+		e->early[i] = e->early[e->nearly - 1];
+		WRITE_ONCE(e->nearly, e->nearly - 1);
+		i = 0;
+	}
+	smp_store_release(&e->done, done);
+}
+
+/* Records in several streams come in any order: an earlier one is not done with a later. */
+static void executed(struct npuacl_event *e, u64 generation)
+{
+	u64 least = generation;
+	u32 i;
+
+	if (generation <= e->done)
+		return;
+	if (generation == e->done + 1) {
+		smp_store_release(&e->done, generation);
+	} else if (e->nearly < NPUACL_EARLY) {
+		e->early[e->nearly] = generation;
+		WRITE_ONCE(e->nearly, e->nearly + 1);
+	} else {
+		/* so many that what is before them is given up */
+		for (i = 0; i < e->nearly; i++)
+			least = e->early[i] < least ? e->early[i] : least;
+		smp_store_release(&e->done, least);
+		if (least != generation) {
+			absorb(e);
+			executed(e, generation);
+		}
+	}
+	absorb(e);
+}
+
+/* e->lock held */
+static bool is_early(const struct npuacl_event *e, u64 generation)
+{
+	u32 i;
+
+	for (i = 0; i < e->nearly; i++)
+		if (e->early[i] == generation)
+			return true;
+	return e->done >= generation;
 }
 
 void npuacl_event_recorded(struct npuacl_event *e, u64 generation, aclError error)
@@ -131,11 +227,15 @@ void npuacl_event_recorded(struct npuacl_event *e, u64 generation, aclError erro
 	bool asleep;
 
 	pthread_mutex_lock(&e->lock);
-	if (generation > e->done) {
+	if (generation > e->latest) {
+		e->latest = generation;
 		e->done_ns = (u64)npuemu_now_ns();
 		e->error = error;
-		smp_store_release(&e->done, generation);
 	}
+	if (e->ipc)
+		npuacl_event_ipc_recorded(e, generation, error);
+	else
+		executed(e, generation);
 	WRITE_ONCE(e->set, true);
 	s = e->waiters;
 	e->waiters = NULL;
@@ -153,15 +253,34 @@ void npuacl_event_recorded(struct npuacl_event *e, u64 generation, aclError erro
 		npuemu_futex_wake(&e->bell, INT32_MAX);
 }
 
+/* That record, whatever the flavour. */
+static bool executed_up_to(struct npuacl_event *e, u64 generation)
+{
+	bool early;
+
+	if (e->ipc)
+		return npuacl_event_ipc_reached(e, generation);
+	if (smp_load_acquire(&e->done) >= generation)
+		return true;
+	if (!READ_ONCE(e->nearly))
+		return false;
+	pthread_mutex_lock(&e->lock);
+	early = is_early(e, generation);
+	pthread_mutex_unlock(&e->lock);
+	return early;
+}
+
 bool npuacl_event_reached(struct npuacl_event *e, u64 generation)
 {
-	if (has_flag(e))
+	if (npuacl_event_has_flag(e))
 		return READ_ONCE(e->set);
-	return smp_load_acquire(&e->done) >= generation;
+	return executed_up_to(e, generation);
 }
 
 void npuacl_event_park(struct npuacl_event *e, struct npuacl_stream *s)
 {
+	u64 generation;
+
 	pthread_mutex_lock(&e->lock);
 	if (!s->on_event) {
 		s->on_event = true;
@@ -169,7 +288,9 @@ void npuacl_event_park(struct npuacl_event *e, struct npuacl_stream *s)
 		e->waiters = s;
 	}
 	/* reached just before: nobody else would wake it */
-	if (npuacl_event_reached(e, npuacl_task_at(s, 0)->event.generation))
+	generation = npuacl_task_at(s, 0)->event.generation;
+	if (npuacl_event_has_flag(e) ? e->set : e->ipc ? npuacl_event_ipc_reached(e, generation) :
+	    is_early(e, generation))
 		WRITE_ONCE(s->woken, true);
 	pthread_mutex_unlock(&e->lock);
 }
@@ -202,7 +323,8 @@ void npuacl_event_reset(struct npuacl_event *e)
 
 /* ---- Asking for it ------------------------------------------------------------------------ */
 
-static aclError submit(struct npuacl_event *e, aclrtStream stream, enum npuacl_kind kind, s64 timeout_ns)
+static aclError submit(struct npuacl_event *e, aclrtStream stream, enum npuacl_kind kind, s64 timeout_ns,
+		       bool external)
 {
 	struct npuacl_task t = { .kind = (u16)kind, .timeout_ns = timeout_ns, .event.event = e };
 	struct npuacl_stream *s;
@@ -214,11 +336,18 @@ static aclError submit(struct npuacl_event *e, aclrtStream stream, enum npuacl_k
 		return npuacl_fail(ACL_ERROR_RT_STREAM_CONTEXT,
 				   "event %u was made on device %u, stream %u is of device %u", e->id,
 				   e->dev->id, s->id, s->dev->id);
-	get(e);
+	if (e->ipc)
+		ret = npuacl_event_ipc_check(e, "ACL_EVENT_IPC");
+	if (ret)
+		return ret;
+	if (unlikely(npuacl_records(s) || READ_ONCE(e->captured)) &&
+	    npuacl_capture_event(e, s, kind, timeout_ns, external, &ret))
+		return ret;
+	npuacl_event_get(e);
 	pthread_mutex_lock(&e->lock);
 	if (kind == NPUACL_EVENT_RECORD)
 		e->recorded++;
-	t.event.generation = e->recorded;
+	t.event.generation = e->ipc ? npuacl_event_ipc_asked(e, kind == NPUACL_EVENT_RECORD) : e->recorded;
 	pthread_mutex_unlock(&e->lock);
 	if (kind == NPUACL_EVENT_WAIT)
 		npuemu_fetch_add(&e->waits, 1);
@@ -228,44 +357,46 @@ static aclError submit(struct npuacl_event *e, aclrtStream stream, enum npuacl_k
 	return ret;
 }
 
-static aclError record(aclrtEvent handle, aclrtStream stream, const char *what)
+static aclError record(aclrtEvent handle, aclrtStream stream, bool external, const char *what)
 {
 	struct npuacl_event *e;
 	aclError ret = event(handle, &e, what);
 
-	return ret ? ret : submit(e, stream, NPUACL_EVENT_RECORD, 0);
+	return ret ? ret : submit(e, stream, NPUACL_EVENT_RECORD, 0, external);
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
 {
-	return record(event, stream, "aclrtRecordEvent");
+	return record(event, stream, false, "aclrtRecordEvent");
 }
 
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag)
 {
-	if (flag & ~ACL_EVENT_EXTERNAL)
+	if (flag & ~ACL_EVENT_RECORD_EXTERNAL)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "aclrtRecordEventWithFlag: unknown flags %#x", flag);
-	return record(event, stream, "aclrtRecordEventWithFlag");
+	return record(event, stream, flag, "aclrtRecordEventWithFlag");
 }
 
-static aclError wait_for(aclrtStream stream, aclrtEvent handle, s64 timeout_ns, const char *what)
+static aclError wait_for(aclrtStream stream, aclrtEvent handle, s64 timeout_ns, bool external,
+			 const char *what)
 {
 	struct npuacl_event *e;
 	aclError ret = event(handle, &e, what);
 
 	if (ret)
 		return ret;
-	if (e->flavour == NPUACL_EVENT_FLAGGED && !(e->flags & (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS)))
+	if (e->flavour == NPUACL_EVENT_FLAGGED && !npuacl_event_has_flag(e) &&
+	    !(e->flags & ACL_EVENT_CAPTURE_STREAM_PROGRESS))
 		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID,
 				   "%s: event %u was made for times only (ACL_EVENT_TIME_LINE)", what, e->id);
 	if (!timeout_ns)
 		timeout_ns = (s64)READ_ONCE(npuacl.wait_timeout_s) * 1000000000;
-	return submit(e, stream, NPUACL_EVENT_WAIT, timeout_ns);
+	return submit(e, stream, NPUACL_EVENT_WAIT, timeout_ns, external);
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
 {
-	return wait_for(stream, event, 0, "aclrtStreamWaitEvent");
+	return wait_for(stream, event, 0, false, "aclrtStreamWaitEvent");
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout)
@@ -273,14 +404,14 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
 	if (timeout < 0)
 		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID,
 				   "aclrtStreamWaitEventWithTimeout: %d s; 0 means for ever", timeout);
-	return wait_for(stream, event, (s64)timeout * 1000000000, "aclrtStreamWaitEventWithTimeout");
+	return wait_for(stream, event, (s64)timeout * 1000000000, false, "aclrtStreamWaitEventWithTimeout");
 }
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag)
 {
-	if (flag & ~ACL_EVENT_EXTERNAL)
+	if (flag & ~ACL_EVENT_WAIT_EXTERNAL)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "aclrtStreamWaitEventWithFlag: unknown flags %#x", flag);
-	return wait_for(stream, event, (s64)timeout * 1000000000, "aclrtStreamWaitEventWithFlag");
+	return wait_for(stream, event, (s64)timeout * 1000000000, flag, "aclrtStreamWaitEventWithFlag");
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout)
@@ -296,11 +427,11 @@ aclError aclrtResetEvent(aclrtEvent handle, aclrtStream stream)
 
 	if (ret)
 		return ret;
-	if (!has_flag(e))
+	if (!npuacl_event_has_flag(e))
 		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID,
-				   "aclrtResetEvent: event %u cannot be reset: only those of aclrtCreateEventWithFlag(ACL_EVENT_SYNC) can",
+				   "aclrtResetEvent: event %u cannot be reset: only those of aclrtCreateEventWithFlag with ACL_EVENT_SYNC or ACL_EVENT_EXTERNAL can",
 				   e->id);
-	return submit(e, stream, NPUACL_EVENT_RESET, 0);
+	return submit(e, stream, NPUACL_EVENT_RESET, 0, false);
 }
 
 /* ---- Waiting on the host, and looking ------------------------------------------------------- */
@@ -309,10 +440,18 @@ static u64 asked(struct npuacl_event *e)
 {
 	u64 n;
 
+	if (e->ipc)
+		return npuacl_event_ipc_asked(e, false);
 	pthread_mutex_lock(&e->lock);
 	n = e->recorded;
 	pthread_mutex_unlock(&e->lock);
 	return n;
+}
+
+/* How long to sleep: a record of another process rings no bell here. */
+static s64 nap_ns(const struct npuacl_event *e, s64 until, s64 now)
+{
+	return e->ipc && until - now > 1000000 ? 1000000 : until - now;
 }
 
 static aclError sync_event(struct npuacl_event *e, s64 deadline)
@@ -321,7 +460,7 @@ static aclError sync_event(struct npuacl_event *e, s64 deadline)
 	u64 generation = asked(e);
 	u32 seen;
 
-	while (smp_load_acquire(&e->done) < generation) {
+	while (!executed_up_to(e, generation)) {
 		if (npuacl_help())
 			continue;
 		now = npuemu_now_ns();
@@ -336,10 +475,15 @@ static aclError sync_event(struct npuacl_event *e, s64 deadline)
 		seen = smp_load_acquire(&e->bell);
 		npuemu_fetch_add(&e->sleepers, 1);
 		smp_mb(); /* a sleeper, before the look */
-		if (smp_load_acquire(&e->done) < generation)
-			npuemu_futex_wait(&e->bell, seen, (deadline < report ? deadline : report) - now);
+		if (!executed_up_to(e, generation))
+			npuemu_futex_wait(&e->bell, seen, nap_ns(e, deadline < report ? deadline : report, now));
 		npuemu_fetch_add(&e->sleepers, -1u);
 	}
+	if (npuacl_event_ipc_lost(e))
+		return npuacl_fail(ACL_ERROR_RT_IPC_ERROR, "event %u: the process that made it has ended before its record", e->id);
+	if (e->ipc && npuacl_event_ipc_error(e))
+		return npuacl_fail(npuacl_event_ipc_error(e), "event %u: the stream that was to record it was aborted or had stopped",
+				   e->id);
 	if (e->error)
 		return npuacl_fail(e->error, "event %u: its stream was aborted or had stopped before the record", e->id);
 	return ACL_SUCCESS;
@@ -355,7 +499,13 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent handle, int32_t timeout)
 	if (timeout < -1)
 		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID,
 				   "aclrtSynchronizeEventWithTimeout: %d ms; -1 means for ever", timeout);
-	get(e);
+	if (e->flavour == NPUACL_EVENT_FLAGGED && e->flags == ACL_EVENT_EXTERNAL)
+		return npuacl_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+				   "aclrtSynchronizeEvent: event %u is for changes of models (ACL_EVENT_EXTERNAL): streams wait for it",
+				   e->id);
+	if (unlikely(READ_ONCE(e->captured)))
+		return npuacl_capture_event_asked(e, "aclrtSynchronizeEvent");
+	npuacl_event_get(e);
 	ret = sync_event(e, npuacl_deadline_ms(timeout));
 	npuacl_event_put(e);
 	return ret;
@@ -375,11 +525,13 @@ aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedStatus *stat
 		return ret;
 	if (!status)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "aclrtQueryEventStatus: status is NULL");
+	if (unlikely(READ_ONCE(e->captured)))
+		return npuacl_capture_event_asked(e, "aclrtQueryEventStatus");
 	/* one that was never recorded: complete for EX, not so for the others */
 	if (e->flavour != NPUACL_EVENT_EX && !asked(e))
 		*status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
 	else
-		*status = smp_load_acquire(&e->done) >= asked(e) ? ACL_EVENT_RECORDED_STATUS_COMPLETE :
+		*status = executed_up_to(e, asked(e)) ? ACL_EVENT_RECORDED_STATUS_COMPLETE :
 			  ACL_EVENT_RECORDED_STATUS_NOT_READY;
 	return ACL_SUCCESS;
 }
@@ -396,7 +548,7 @@ static aclError old_query(aclrtEvent handle, struct npuacl_event **e, const void
 		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID,
 				   "%s: event %u is of aclrtCreateEventExWithFlag: aclrtQueryEventStatus is for it", what,
 				   (*e)->id);
-	return ACL_SUCCESS;
+	return unlikely(READ_ONCE((*e)->captured)) ? npuacl_capture_event_asked(*e, what) : ACL_SUCCESS;
 }
 
 aclError aclrtQueryEvent(aclrtEvent handle, aclrtEventStatus *status)
@@ -408,7 +560,7 @@ aclError aclrtQueryEvent(aclrtEvent handle, aclrtEventStatus *status)
 	if (ret)
 		return ret;
 	n = asked(e);
-	*status = n && smp_load_acquire(&e->done) >= n ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+	*status = n && executed_up_to(e, n) ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
 	return ACL_SUCCESS;
 }
 
@@ -432,13 +584,15 @@ static aclError when(aclrtEvent handle, u64 *ns, const char *what)
 
 	if (ret)
 		return ret;
-	if (!(e->flags & ACL_EVENT_TIME_LINE) && e->flavour != NPUACL_EVENT_PLAIN)
+	if (!(e->flags & ACL_EVENT_TIME_LINE) && e->flavour != NPUACL_EVENT_PLAIN && !e->ipc)
 		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID,
 				   "%s: event %u keeps no time: ACL_EVENT_TIME_LINE asks for it", what, e->id);
 	pthread_mutex_lock(&e->lock);
-	if (!e->recorded || e->done < e->recorded || e->error)
+	if (!e->recorded || !is_early(e, e->recorded) || e->error)
 		ret = ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID;
 	*ns = e->done_ns;
+	if (e->ipc)
+		ret = npuacl_event_ipc_when(e, ns);
 	pthread_mutex_unlock(&e->lock);
 	return ret ? npuacl_fail(ret, "%s: event %u has not been recorded, or its stream has not come so far", what,
 				 e->id) : ACL_SUCCESS;

@@ -5,8 +5,9 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include "graph.h"
 #include "hooks.h"
-#include "npuacl.h"
+#include "share.h"
 
 #define SLOW_NS		2000000ll	/* a batch that takes longer is looked after now and again */
 
@@ -57,8 +58,14 @@ void npuacl_task_text(const struct npuacl_task *t, char *buf, size_t size)
 		snprintf(buf, size, "wait for the word at %p (now %#" PRIx64 ") to match %#" PRIx64,
 			 (void *)(uintptr_t)t->word.word, READ_ONCE(*t->word.word), t->word.value);
 		break;
-	default:
+	case NPUACL_HOST_FUNC:
 		snprintf(buf, size, "host function");
+		break;
+	default:
+		if (t->kind >= NPUACL_FIRST_GRAPH)
+			npuacl_replay_text(t, buf, size);
+		else
+			snprintf(buf, size, "call of the library's");
 		break;
 	}
 }
@@ -97,9 +104,11 @@ static bool has_stopped(struct npuacl_stream *s)
 static void batch_ended(struct npuacl_stream *s, struct npuacl_sdma *q, int got, u32 n, u32 bad,
 			u32 status)
 {
+	char cause[sizeof(q->cause)];
 	bool words = false;
 	u32 i, good = got ? bad : n;
 
+	memcpy(cause, q->cause, sizeof(cause));
 	npuacl_sdma_put(s->dev, q);
 	for (i = 0; i < good; i++)
 		words |= npuacl_task_at(s, i)->sdma.dw1 >> NPUEMU_SQE_OPCODE_SHIFT == NPUEMU_SDMA_NOTIFY;
@@ -108,8 +117,8 @@ static void batch_ended(struct npuacl_stream *s, struct npuacl_sdma *q, int got,
 		char text[160];
 
 		npuacl_task_text(t, text, sizeof(text));
-		npuacl_stream_error(s, t->id, npuacl_status_code(status), "task %u, %s: %s", t->id, text,
-				    npuemu_status_str(status));
+		npuacl_stream_error(s, t->id, npuacl_status_code(status, cause), "task %u, %s: %s; %s", t->id,
+				    text, npuemu_status_str(status), cause);
 		good = bad + 1;
 	}
 	npuacl_task_retire(s, good);
@@ -117,12 +126,17 @@ static void batch_ended(struct npuacl_stream *s, struct npuacl_sdma *q, int got,
 		npuacl_look();
 }
 
+static u64 desc_bytes(const struct npuemu_sdma *d)
+{
+	return d->height ? d->len * d->height : d->len;
+}
+
 static enum npuacl_outcome batch_begin(struct npuacl_stream *s)
 {
 	struct npuacl_sdma *q = npuacl_sdma_try(s->dev);
 	struct npuacl_task *t = npuacl_task_at(s, 0), *next;
 	u32 n = 0, last, bad = 0, status = 0;
-	u64 bytes = 0;
+	u64 have = npuacl_pending(s), bytes = 0;
 	int got;
 
 	if (!q) {
@@ -130,15 +144,17 @@ static enum npuacl_outcome batch_begin(struct npuacl_stream *s)
 		npuacl_watch(s);
 		return NPUACL_WAIT;
 	}
-	do {
-		next = n + 1 < NPUACL_BATCH ? npuacl_task_at(s, n + 1) : NULL;
-		if (next && next->kind != NPUACL_SDMA)
+	for (;;) {
+		bytes += desc_bytes(&t->sdma);
+		next = ++n < NPUACL_BATCH ? npuacl_task_of(s, n, have) : NULL;
+		/* no more than a turn of the queue: else its engine is called for the rest */
+		if (next && (next->kind != NPUACL_SDMA || bytes + desc_bytes(&next->sdma) > NPUEMU_TURN_BYTES))
 			next = NULL;
 		npuacl_sdma_post(q, &t->sdma, !next);
-		bytes += t->sdma.height ? t->sdma.len * t->sdma.height : t->sdma.len;
-		n++;
+		if (!next)
+			break;
 		t = next;
-	} while (t);
+	}
 	last = npuacl_sdma_ring(q);
 	got = npuacl_sdma_poll(q, last, n, npuemu_now_ns() + SLOW_NS + (s64)bytes, &bad, &status);
 	if (got == -EAGAIN) {
@@ -216,20 +232,22 @@ bool npuacl_due(struct npuacl_stream *s, s64 now)
 	case NPUACL_NOTIFY_WAIT:
 		return word_there(t);
 	case NPUACL_HOST_FUNC:
-		return READ_ONCE(s->func) == NPUACL_FUNC_DONE;
+		return smp_load_acquire(&s->func) == NPUACL_FUNC_DONE;
+	case NPUACL_EDGE_WAIT:
+		return npuacl_edge_reached(t->node);
 	default:
 		return true;
 	}
 }
 
 /* The one before it is over: not over again. */
-static void waited(struct npuacl_stream *s)
+void npuacl_waited(struct npuacl_stream *s)
 {
 	s->parked_since = 0;
 	npuacl_unwatch(s);
 }
 
-static enum npuacl_outcome wait_begin(struct npuacl_stream *s, const struct npuacl_task *t, bool watch)
+enum npuacl_outcome npuacl_wait_begin(struct npuacl_stream *s, const struct npuacl_task *t, bool watch)
 {
 	if (!s->parked_since)
 		s->parked_since = npuemu_now_ns();
@@ -238,7 +256,7 @@ static enum npuacl_outcome wait_begin(struct npuacl_stream *s, const struct npua
 	return NPUACL_WAIT;
 }
 
-static bool wait_expired(struct npuacl_stream *s, const struct npuacl_task *t, aclError code)
+bool npuacl_wait_expired(struct npuacl_stream *s, const struct npuacl_task *t, aclError code)
 {
 	char text[160];
 
@@ -250,20 +268,31 @@ static bool wait_expired(struct npuacl_stream *s, const struct npuacl_task *t, a
 	return true;
 }
 
+/* A recorded task keeps its event for the next time. */
+static void event_put(struct npuacl_stream *s, struct npuacl_task *t)
+{
+	if (!s->replaying)
+		npuacl_event_put(t->event.event);
+}
+
 static enum npuacl_outcome event_wait(struct npuacl_stream *s, struct npuacl_task *t)
 {
 	struct npuacl_event *e = t->event.event;
 
 	if (!npuacl_event_reached(e, t->event.generation)) {
-		if (!wait_expired(s, t, ACL_ERROR_RT_WAIT_TIMEOUT)) {
+		if (!npuacl_wait_expired(s, t, ACL_ERROR_RT_WAIT_TIMEOUT)) {
 			npuacl_event_park(e, s);
-			return wait_begin(s, t, false);
+			/* others' records wake nobody here */
+			return npuacl_wait_begin(s, t, e->ipc);
 		}
 		npuacl_event_unpark(e, s);
+	} else if (npuacl_event_ipc_lost(e)) {
+		npuacl_stream_error(s, t->id, ACL_ERROR_RT_IPC_ERROR, "task %u, wait of event %u: the process that made it has ended before its record",
+				    t->id, e->id);
 	}
-	waited(s);
+	npuacl_waited(s);
 	npuacl_event_waited(e);
-	npuacl_event_put(e);
+	event_put(s, t);
 	return NPUACL_DONE;
 }
 
@@ -274,29 +303,35 @@ static enum npuacl_outcome word_wait(struct npuacl_stream *s, struct npuacl_task
 	/* a notify is taken by whoever sees it first */
 	if (there && t->kind == NPUACL_NOTIFY_WAIT)
 		there = __atomic_exchange_n(t->word.word, 0, __ATOMIC_ACQ_REL) != 0;
-	if (!there && !wait_expired(s, t, t->kind == NPUACL_NOTIFY_WAIT ? ACL_ERROR_RT_FFTS_PLUS_TIMEOUT :
+	if (!there && !npuacl_wait_expired(s, t, t->kind == NPUACL_NOTIFY_WAIT ? ACL_ERROR_RT_FFTS_PLUS_TIMEOUT :
 				    ACL_ERROR_RT_WAIT_TIMEOUT))
-		return wait_begin(s, t, true);
+		return npuacl_wait_begin(s, t, true);
 	if (there && t->word.clear)
 		__atomic_store_n(t->word.word, 0, __ATOMIC_RELEASE);
-	waited(s);
+	npuacl_waited(s);
 	return NPUACL_DONE;
 }
 
 static enum npuacl_outcome host_func(struct npuacl_stream *s, struct npuacl_task *t)
 {
-	switch (READ_ONCE(s->func)) {
+	switch (smp_load_acquire(&s->func)) {
 	case NPUACL_FUNC_NONE:
 		WRITE_ONCE(s->func, NPUACL_FUNC_GIVEN);
 		npuacl_func_give(s, t);
-		return wait_begin(s, t, false);
+		return npuacl_wait_begin(s, t, false);
 	case NPUACL_FUNC_GIVEN:
-		return wait_begin(s, t, false);
+		return npuacl_wait_begin(s, t, false);
 	default:
-		s->func = NPUACL_FUNC_NONE;
-		waited(s);
+		WRITE_ONCE(s->func, NPUACL_FUNC_NONE);
+		npuacl_waited(s);
 		return NPUACL_DONE;
 	}
+}
+
+static void call_release(struct npuacl_stream *s, struct npuacl_task *t)
+{
+	if (t->own.release && !s->replaying)
+		t->own.release(t->own.arg);
 }
 
 /* ---- One task after the other ---------------------------------------------------------------- */
@@ -306,11 +341,11 @@ static enum npuacl_outcome execute(struct npuacl_stream *s, struct npuacl_task *
 	switch ((enum npuacl_kind)t->kind) {
 	case NPUACL_EVENT_RECORD:
 		npuacl_event_recorded(t->event.event, t->event.generation, ACL_SUCCESS);
-		npuacl_event_put(t->event.event);
+		event_put(s, t);
 		return NPUACL_DONE;
 	case NPUACL_EVENT_RESET:
 		npuacl_event_reset(t->event.event);
-		npuacl_event_put(t->event.event);
+		event_put(s, t);
 		return NPUACL_DONE;
 	case NPUACL_EVENT_WAIT:
 		return event_wait(s, t);
@@ -319,9 +354,13 @@ static enum npuacl_outcome execute(struct npuacl_stream *s, struct npuacl_task *
 		return word_wait(s, t);
 	case NPUACL_HOST_FUNC:
 		return host_func(s, t);
-	default:
-		t->call.fn(t->call.arg);
+	case NPUACL_CALL:
+		if (t->own.fn)
+			t->own.fn(s, t->id, t->own.arg);
+		call_release(s, t);
 		return NPUACL_DONE;
+	default:
+		return npuacl_replay_execute(s, t);
 	}
 }
 
@@ -332,28 +371,29 @@ static void drop(struct npuacl_stream *s, struct npuacl_task *t)
 	case NPUACL_EVENT_RECORD:
 		npuacl_event_recorded(t->event.event, t->event.generation,
 				      READ_ONCE(s->aborting) ? ACL_ERROR_RT_STREAM_ABORT : s->ctx->stopped);
-		npuacl_event_put(t->event.event);
+		event_put(s, t);
 		break;
 	case NPUACL_EVENT_WAIT:
 		npuacl_event_unpark(t->event.event, s);
-		npuacl_event_put(t->event.event);
+		event_put(s, t);
 		break;
 	case NPUACL_EVENT_RESET:
-		npuacl_event_put(t->event.event);
+		event_put(s, t);
 		break;
 	case NPUACL_HOST_FUNC:
-		if (s->func != NPUACL_FUNC_NONE)
+		if (READ_ONCE(s->func) != NPUACL_FUNC_NONE)
 			npuacl_func_cancel(s);
-		s->func = NPUACL_FUNC_NONE;
+		WRITE_ONCE(s->func, NPUACL_FUNC_NONE);
 		break;
 	case NPUACL_CALL:
-		if (t->call.undo)
-			t->call.undo(t->call.arg);
+		call_release(s, t);
 		break;
 	default:
+		if (t->kind >= NPUACL_FIRST_GRAPH)
+			npuacl_replay_drop(s, t);
 		break;
 	}
-	waited(s);
+	npuacl_waited(s);
 }
 
 enum npuacl_outcome npuacl_progress(struct npuacl_stream *s)
@@ -373,7 +413,8 @@ enum npuacl_outcome npuacl_progress(struct npuacl_stream *s)
 		t = npuacl_task_at(s, 0);
 		if (!t)
 			break;
-		if (has_stopped(s)) {
+		/* the tasks of a lane are dropped one by one, too: others may wait for them */
+		if (has_stopped(s) && t->kind != NPUACL_REPLAY) {
 			drop(s, t);
 		} else if (t->kind == NPUACL_SDMA) {
 			out = batch_begin(s);
@@ -383,6 +424,8 @@ enum npuacl_outcome npuacl_progress(struct npuacl_stream *s)
 		}
 		if (out == NPUACL_DONE)
 			npuacl_task_retire(s, 1);
+		else if (out == NPUACL_AGAIN)
+			out = NPUACL_DONE;
 	}
 	return out;
 }

@@ -4,6 +4,7 @@
  * filled is device memory or host memory that acl knows.
  */
 #include <inttypes.h>
+#include "graph.h"
 #include "memory.h"
 
 #define PIECES	8u
@@ -45,28 +46,34 @@ static u64 fill_desc(struct npuemu_sdma *d, const struct fill *f, struct npuacl_
 	return n;
 }
 
-static aclError fill_now(const struct fill *f)
+static aclError fill_on(const struct fill *f, struct npuacl_device *dev)
 {
 	struct npuemu_sdma d[PIECES];
 	struct npuacl_side s;
-	struct npuacl_ctx *ctx;
-	aclError ret = check_fill(f);
+	aclError ret = npuacl_side(f->what, "target", f->va, f->len, &s);
 	u64 done = 0;
 	u32 k = 0;
 
-	if (!ret)
-		ret = npuacl_current(&ctx);
-	if (ret || !f->len)
-		return ret;
-	ret = npuacl_side(f->what, "target", f->va, f->len, &s);
 	while (!ret && done < f->len) {
 		done += fill_desc(&d[k++], f, &s, done);
 		if (k < PIECES && done < f->len)
 			continue;
-		ret = npuacl_now(f->what, ctx->dev, d, k);
+		ret = npuacl_now(f->what, dev, d, k);
 		k = 0;
 	}
 	return ret;
+}
+
+static aclError fill_now(const struct fill *f)
+{
+	struct npuacl_ctx *ctx = NULL;
+	aclError ret = check_fill(f);
+
+	if (!ret)
+		ret = npuacl_current(&ctx);
+	if (!ret)
+		ret = npuacl_capture_refuses(NULL, f->what);
+	return ret || !f->len ? ret : fill_on(f, ctx->dev);
 }
 
 static aclError fill_async(const struct fill *f, aclrtStream stream)
@@ -82,6 +89,10 @@ static aclError fill_async(const struct fill *f, aclrtStream stream)
 	if (ret || !f->len)
 		return ret;
 	ret = npuacl_side(f->what, "target", f->va, f->len, &s);
+	if (!ret && npuacl_records(st) && (s.at.kind == NPUACL_PAGEABLE || s.split)) {
+		ret = npuacl_capture_pageable(st, f->what);
+		return ret ? ret : fill_on(f, st->dev);
+	}
 	while (!ret && done < f->len) {
 		done += fill_desc(&t.sdma, f, &s, done);
 		ret = npuacl_submit(st, &t, &seq);

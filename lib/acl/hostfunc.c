@@ -66,7 +66,7 @@ static void run(struct job *j)
 	pthread_mutex_lock(&func.lock);
 	s = j->stream;
 	if (s) {
-		WRITE_ONCE(s->func, NPUACL_FUNC_DONE);
+		smp_store_release(&s->func, NPUACL_FUNC_DONE);
 		npuacl_wake_parked(s);
 	}
 }
@@ -112,7 +112,7 @@ void npuacl_func_give(struct npuacl_stream *s, struct npuacl_task *t)
 
 	if (!j) {
 		npuacl_stream_error(s, t->id, ACL_ERROR_BAD_ALLOC, "task %u: out of host memory", t->id);
-		WRITE_ONCE(s->func, NPUACL_FUNC_DONE);
+		smp_store_release(&s->func, NPUACL_FUNC_DONE);
 		npuacl_wake_parked(s);
 		return;
 	}
@@ -127,7 +127,7 @@ void npuacl_func_give(struct npuacl_stream *s, struct npuacl_task *t)
 	pthread_cond_broadcast(&func.more);
 	pthread_mutex_unlock(&func.lock);
 	if (!block) {
-		WRITE_ONCE(s->func, NPUACL_FUNC_DONE);
+		smp_store_release(&s->func, NPUACL_FUNC_DONE);
 		npuacl_wake_parked(s);
 	}
 }

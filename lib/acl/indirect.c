@@ -23,7 +23,7 @@ struct copy_desc {
 
 struct indirect {
 	const char *what;
-	struct npuacl_stream *s;
+	struct npuacl_stream *s;	/* who submits; then who runs it, which may be a model's */
 	u64 desc;		/* of a descriptor; or else */
 	u64 dst_at, dst_off;	/* where the base addresses are, and what to add */
 	u64 src_at, src_off;
@@ -57,16 +57,17 @@ static aclError run(const struct indirect *c)
 }
 
 /* In the runner's thread, whose own last error and message stay as they were. */
-static void call(void *arg)
+static void call(struct npuacl_stream *s, u32 task, void *arg)
 {
 	struct npuacl_thread was = npuacl_self;
 	struct indirect *c = arg;
-	aclError ret = run(c);
+	aclError ret;
 
+	c->s = s;
+	ret = run(c);
 	if (ret)
-		npuacl_stream_error(c->s, (u32)c->s->done + 1, ret, "%s", npuacl_self.message);
+		npuacl_stream_error(s, task, ret, "%s", npuacl_self.message);
 	npuacl_self = was;
-	free(c);
 }
 
 static aclError submit(const struct indirect *c)
@@ -78,9 +79,9 @@ static aclError submit(const struct indirect *c)
 	if (!copy)
 		return npuacl_fail(ACL_ERROR_BAD_ALLOC, "%s: out of host memory", c->what);
 	*copy = *c;
-	t.call.fn = call;
-	t.call.undo = free;
-	t.call.arg = copy;
+	t.own.fn = call;
+	t.own.release = free;
+	t.own.arg = copy;
 	ret = npuacl_submit(c->s, &t, NULL);
 	if (ret)
 		free(copy);

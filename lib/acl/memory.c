@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "memory.h"
+#include "share.h"
 
 #define HUGE		(2ull << 20)
 #define POLICY_BASE	0xffu
@@ -21,7 +21,7 @@ static struct {
 	u64 now, peak;
 } usage[NPUACL_DEVICES];
 
-static void use(u32 device, u64 bytes)
+void npuacl_memory_use(u32 device, u64 bytes)
 {
 	u64 now = __atomic_add_fetch(&usage[device].now, bytes, __ATOMIC_RELAXED);
 	u64 peak = READ_ONCE(usage[device].peak);
@@ -99,7 +99,7 @@ static aclError alloc(const char *what, struct npuacl_device *dev, u64 size, u32
 	*out = (void *)(uintptr_t)r->base;
 	err = npuacl_range_add(r);
 	if (!err) {
-		use(dev->id, room);
+		npuacl_memory_use(dev->id, room);
 		return ACL_SUCCESS;
 	}
 	*out = NULL;
@@ -191,11 +191,15 @@ aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocP
 
 static int release(struct npuacl_range *r)
 {
-	int err = npuemu_buf_free(r->buf);
+	int err;
 
+	/* exported: who has the key no longer gets it */
+	if (r->owner)
+		npuacl_export_drop_buf(r->buf);
+	err = npuemu_buf_free(r->buf);
 	if (err == -EBUSY)
 		return err;
-	use(r->device, -r->room);
+	npuacl_memory_use(r->device, -r->room);
 	npuacl_range_gone(r);
 	return err;
 }
@@ -267,6 +271,10 @@ void npuacl_memory_release(s32 device)
 	u64 bytes = 0;
 	u32 n = 0;
 
+	npuacl_pools_release(device);
+	npuacl_ipc_release(device);
+	npuacl_event_cells_release(device);
+	npuacl_vmm_release(device);
 	for (;;) {
 		r = npuacl_range_take_in(NPUACL_DEVICE, 0, ~0ull, device);
 		if (!r)
@@ -275,17 +283,26 @@ void npuacl_memory_release(s32 device)
 		bytes += r->size;
 		if (release(r) == -EBUSY) {
 			/* a segment of somebody's: gone with the board, at the latest */
-			use(r->device, -r->room);
+			npuacl_memory_use(r->device, -r->room);
 			npuacl_range_gone(r);
 		}
 	}
 	if (n)
 		npuemu_log(NPUEMU_LOG_INFO, "acl: %u buffers (%" PRIu64 " bytes) of device %d were freed with it", n,
 			   bytes, device);
+	if (device < 0) {
+		npuacl_notify_kept_release(true);
+		npuacl_export_release();
+	}
 }
 
 void npuacl_memory_fork(void)
 {
+	npuacl_export_fork();
+	npuacl_import_fork();
+	npuacl_ipc_fork();
+	npuacl_vmm_fork();
+	npuacl_event_cells_fork();
 	memset(usage, 0, sizeof(usage));
 	npuacl_address_fork();
 }

@@ -33,6 +33,9 @@ enum npuacl_place_kind {
 #define NPUACL_PLACE_HUGE1G	0x2u
 #define NPUACL_PLACE_DEVPTR	0x4u	/* REGISTERED: aclrtHostGetDevicePointer answers */
 #define NPUACL_PLACE_PEER	0x8u	/* any device may reach it, peer access or not */
+#define NPUACL_PLACE_HOST	0x10u	/* MAPPED: host memory */
+#define NPUACL_PLACE_READONLY	0x20u	/* MAPPED: not to be written */
+#define NPUACL_PLACE_NOACCESS	0x40u	/* MAPPED: nor read */
 
 /* A range, as its maker gives it to the map, which keeps it until it is taken out. */
 struct npuacl_range {
@@ -68,6 +71,10 @@ int npuacl_range_add(struct npuacl_range *r);
 struct npuacl_range *npuacl_range_take(u64 base, u32 kinds);
 /* The first of a kind that begins in [from, to), and is on @device (-1: any). */
 struct npuacl_range *npuacl_range_take_in(enum npuacl_place_kind kind, u64 from, u64 to, s32 device);
+/* Call @fn for the range of one of @kinds (bits) that holds @va, under the lock: false, there is none. */
+bool npuacl_range_with(u32 kinds, u64 va, void (*fn)(struct npuacl_range *r, void *arg), void *arg);
+/* Change the flags of a range that is in the map, and stays there. */
+void npuacl_range_flags(struct npuacl_range *r, u32 flags);
 /* Remember that this was here, and free @r. */
 void npuacl_range_gone(struct npuacl_range *r);
 /* "16 bytes into the device buffer of 64 bytes at 0x..., device 0"; gives @buf back. */
@@ -82,7 +89,7 @@ void npuacl_address_fork(void);
 static inline bool npuacl_on_device(const struct npuacl_place *p)
 {
 	return NPUACL_BIT(p->kind) & (NPUACL_BIT(NPUACL_DEVICE) | NPUACL_BIT(NPUACL_MAPPED) |
-				      NPUACL_BIT(NPUACL_IMPORTED));
+				      NPUACL_BIT(NPUACL_IMPORTED)) && !(p->flags & NPUACL_PLACE_HOST);
 }
 
 /* ---- memory.c, hostmem.c ------------------------------------------------------------- */
@@ -91,6 +98,8 @@ static inline bool npuacl_on_device(const struct npuacl_place *p)
 void npuacl_memory_release(s32 device);
 /* Host memory, too: the board is about to be closed. */
 void npuacl_hostmem_release(void);
+/* Count memory of a device that this process has, or no longer has (negative). */
+void npuacl_memory_use(u32 device, u64 bytes);
 /* In the child of a fork. */
 void npuacl_memory_fork(void);
 void npuacl_hostmem_fork(void);

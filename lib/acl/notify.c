@@ -6,17 +6,10 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include "memory.h"
+#include "share.h"
 
 #define OF_DEVICE	8192u	/* of one process; the hardware's limit for all is above it */
 #define ALL_FLAGS	ACL_NOTIFY_DEVICE_USE_ONLY
-
-struct npuacl_notify {
-	struct npuacl_device *dev;
-	u32 index;		/* of its word */
-	bool counting;
-	volatile u64 *word;
-};
 
 static struct npuemu_slab notifies = {
 	.what = "notify", .size = NPUEMU_SLAB_SIZE(struct npuacl_notify), .max = 1u << 19,
@@ -82,10 +75,22 @@ static aclError word_take(struct npuacl_device *d, u32 *index)
 void npuacl_notifies_fork(void)
 {
 	memset(words_of, 0, sizeof(words_of));
+	npuacl_notify_kept_fork();
 	notifies.base = NULL;
 	notifies.used = 0;
 	notifies.next = 0;
 	pthread_mutex_init(&notifies.lock, NULL);
+}
+
+/* npuacl.lock held */
+static bool others_run(const struct npuacl_device *d)
+{
+	u32 i;
+
+	for (i = 0; i < npuacl.devices; i++)
+		if (&npuacl.dev[i] != d && npuacl.dev[i].contexts)
+			return true;
+	return false;
 }
 
 /* npuacl.lock held; nothing runs on the device any more. */
@@ -97,9 +102,15 @@ void npuacl_notifies_release(struct npuacl_device *d)
 
 	for (i = 0; i < notifies.used; i++) {
 		n = (void *)(notifies.base + (size_t)i * notifies.size);
-		if (npuemu_slab_alive(&notifies, n) && n->dev == d && npuemu_slab_retire(&notifies, n))
-			npuemu_slab_free(&notifies, n);
+		if (!npuemu_slab_alive(&notifies, n) || n->dev != d || !npuemu_slab_retire(&notifies, n))
+			continue;
+		npuacl_export_drop(n->key.id);
+		npuacl_notify_keep(n->import);
+		npuemu_slab_free(&notifies, n);
 	}
+	/* of all devices: streams of others may wait for them yet */
+	if (!others_run(d))
+		npuacl_notify_kept_release(false);
 	words_of[d->id] = NULL;
 	if (w)
 		npuemu_buf_free(w->buf);
@@ -123,6 +134,43 @@ static aclError notify(void *handle, bool counting, struct npuacl_notify **out, 
 	return ACL_SUCCESS;
 }
 
+aclError npuacl_notify_find(void *handle, struct npuacl_notify **out, const char *what)
+{
+	return notify(handle, false, out, what);
+}
+
+struct npuemu_buf *npuacl_notify_buf(struct npuacl_device *d)
+{
+	struct npuemu_buf *buf;
+
+	pthread_mutex_lock(&npuacl.lock);
+	buf = words_of[d->id] ? words_of[d->id]->buf : NULL;
+	pthread_mutex_unlock(&npuacl.lock);
+	return buf;
+}
+
+static aclError no_handle(void)
+{
+	return npuacl_fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, "this process has %u notifies, the most it can", notifies.max);
+}
+
+aclError npuacl_notify_opened(struct npuacl_device *d, volatile u64 *word, u32 index, struct npuacl_import *import,
+			      aclrtNotify *out)
+{
+	struct npuacl_notify *n = npuemu_slab_alloc(&notifies);
+
+	if (!n)
+		return no_handle();
+	n->dev = d;
+	n->index = index;
+	n->opened = true;
+	n->word = word;
+	n->import = import;
+	npuemu_slab_publish(&notifies, n);
+	*out = n;
+	return ACL_SUCCESS;
+}
+
 static aclError create(void **out, u64 flag, bool counting, const char *what)
 {
 	struct npuacl_notify *n;
@@ -142,8 +190,7 @@ static aclError create(void **out, u64 flag, bool counting, const char *what)
 	n = npuemu_slab_alloc(&notifies);
 	if (!n) {
 		words_of[ctx->dev->id]->taken[index / 64] &= ~(1ull << index % 64);
-		return npuacl_fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, "this process has %u notifies, the most it can",
-				   notifies.max);
+		return no_handle();
 	}
 	n->dev = ctx->dev;
 	n->index = index;
@@ -163,7 +210,10 @@ static aclError destroy(void *handle, bool counting, const char *what)
 		return ret;
 	pthread_mutex_lock(&npuacl.lock);
 	if (npuemu_slab_retire(&notifies, n)) {
-		words_of[n->dev->id]->taken[n->index / 64] &= ~(1ull << n->index % 64);
+		if (!n->opened)
+			words_of[n->dev->id]->taken[n->index / 64] &= ~(1ull << n->index % 64);
+		npuacl_export_drop(n->key.id);
+		npuacl_notify_keep(n->import);
 		npuemu_slab_free(&notifies, n);
 	} else {
 		ret = npuacl_fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p was destroyed already", what, handle);
@@ -201,9 +251,9 @@ aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId)
 	return id(notify, false, notifyId, "aclrtGetNotifyId");
 }
 
-static aclError store(struct npuacl_stream *s, volatile u64 *word, u64 value)
+static aclError store(struct npuacl_stream *s, volatile u64 *word, u64 value, u16 flags)
 {
-	struct npuacl_task t = { .kind = NPUACL_SDMA };
+	struct npuacl_task t = { .kind = NPUACL_SDMA, .flags = flags };
 
 	npuacl_desc(&t.sdma, NPUEMU_SDMA_NOTIFY);
 	t.sdma.dst = (u64)(uintptr_t)word;
@@ -220,7 +270,7 @@ aclError aclrtRecordNotify(aclrtNotify handle, aclrtStream stream)
 
 	if (!ret)
 		ret = npuacl_stream(stream, &s);
-	return ret ? ret : store(s, n->word, 1);
+	return ret ? ret : store(s, n->word, 1, 0);
 }
 
 static aclError wait_for(struct npuacl_stream *s, struct npuacl_task *t, u32 timeout_s)
@@ -288,11 +338,13 @@ struct change {
 };
 
 /* 32 bits count. */
-static void apply(void *arg)
+static void apply(struct npuacl_stream *s, u32 task, void *arg)
 {
 	struct change *c = arg;
 	u64 old = __atomic_load_n(c->word, __ATOMIC_RELAXED), new;
 
+	(void)s;
+	(void)task;
 	do {
 		switch (c->mode) {
 		case ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE:
@@ -309,7 +361,6 @@ static void apply(void *arg)
 			break;
 		}
 	} while (!__atomic_compare_exchange_n(c->word, &old, new, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
-	free(c);
 	npuacl_look();
 }
 
@@ -330,9 +381,9 @@ static aclError change(void *handle, aclrtStream stream, aclrtCntNotifyRecordMod
 	if (!c)
 		return npuacl_fail(ACL_ERROR_BAD_ALLOC, "out of host memory");
 	*c = (struct change){ n->word, mode, value };
-	t.call.fn = apply;
-	t.call.undo = free;
-	t.call.arg = c;
+	t.own.fn = apply;
+	t.own.release = free;
+	t.own.arg = c;
 	ret = npuacl_submit(s, &t, NULL);
 	if (ret)
 		free(c);
@@ -421,7 +472,7 @@ aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStre
 	if (flag)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "aclrtValueWrite: flag %#x; it has to be 0", flag);
 	ret = value_word("aclrtValueWrite", devAddr);
-	return ret ? ret : store(s, devAddr, value);
+	return ret ? ret : store(s, devAddr, value, NPUACL_VALUE);
 }
 
 aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream)
@@ -432,7 +483,7 @@ aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStrea
 		[ACL_STREAM_WAIT_VALUE_AND] = NPUEMU_CMP_AND,
 		[ACL_STREAM_WAIT_VALUE_NOR] = NPUACL_CMP_NOR,
 	};
-	struct npuacl_task t = { .kind = NPUACL_VALUE_WAIT };
+	struct npuacl_task t = { .kind = NPUACL_VALUE_WAIT, .flags = NPUACL_VALUE };
 	struct npuacl_stream *s;
 	aclError ret = npuacl_stream(stream, &s);
 

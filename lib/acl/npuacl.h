@@ -19,9 +19,11 @@
  *   sdma.c       the SDMA queues of a device
  *   event.c      events
  *   notify.c     notifies, and values in memory that streams write and wait for
+ *   pool.c       device memory in a stream's order
  *   hostfunc.c   functions of the program's, called in order with a stream's tasks
+ *   graph.h      models: tasks that were recorded, and run again and again
  *
- * Order of locks: npuacl.lock, stream->lock, event->lock, the scheduler's.
+ * Order of locks: npuacl.lock, the one of graph.h, stream->lock, event->lock, the scheduler's.
  */
 #ifndef NPUACL_H
 #define NPUACL_H
@@ -49,7 +51,7 @@ aclError npuacl_fail_core(int err, aclError code, const char *what);
 /* A function that npuemu does not have: says so in the log, once a name. */
 aclError npuemu_acl_unsupported(const char *name, aclError code);
 /* Cause of an asynchronous failure, from the status of a completion. */
-aclError npuacl_status_code(u32 status);
+aclError npuacl_status_code(u32 status, const char *cause);
 
 /* ---- Devices and contexts ------------------------------------------------------- */
 
@@ -61,6 +63,7 @@ struct npuacl_sdma {
 	bool broken;		/* could not be made */
 	struct npuemu_queue *q;
 	struct npuemu_cq *cq;
+	char cause[96];		/* of the error before it was recovered, in the engine's words */
 } __attribute__((aligned(64)));
 
 struct npuacl_device {
@@ -140,10 +143,25 @@ enum npuacl_kind {
 	NPUACL_NOTIFY_WAIT,
 	NPUACL_HOST_FUNC,
 	NPUACL_CALL,		/* a short function of the library's, in the runner's thread */
+	NPUACL_FIRST_GRAPH,	/* from here on: replay.c's */
+	NPUACL_GRAPH = NPUACL_FIRST_GRAPH,	/* run a model */
+	NPUACL_REPLAY,		/* a model's lane begins: its stream goes through recorded tasks */
+	NPUACL_EDGE_RECORD,	/* recorded: a lane has come here, others may wait for that */
+	NPUACL_EDGE_WAIT,
+	NPUACL_NOTHING,		/* recorded: it was left out, or is a mark only */
+	NPUACL_BRANCH,		/* recorded: branch.c's */
 	NPUACL_KINDS,
 };
 
 #define NPUACL_NO_BLOCK	0x1u	/* HOST_FUNC: the stream goes on once it was handed over */
+#define NPUACL_VALUE	0x2u	/* a value of the program's is written or waited for */
+#define NPUACL_EXTERNAL	0x4u	/* recorded: an event that others than the model know of */
+#define NPUACL_END	0x8u	/* NOTHING: aclmdlRIEndTask() */
+
+struct npuacl_node;
+struct npuacl_lane;
+struct npuacl_exec;
+struct npuacl_branch;
 
 struct npuacl_task {
 	u16 kind;
@@ -165,9 +183,18 @@ struct npuacl_task {
 		struct {
 			void (*fn)(void *arg);
 			void *arg;
-			void (*undo)(void *arg);	/* instead, if the task is dropped */
-			u64 thread;			/* HOST_FUNC: who runs it; 0: ours */
+			u64 thread;			/* who runs it; 0: ours */
 		} call;
+		/* CALL: by the stream that has come there */
+		struct {
+			void (*fn)(struct npuacl_stream *s, u32 task, void *arg);	/* may be NULL */
+			void *arg;
+			void (*release)(void *arg);	/* when it will not be called again */
+		} own;
+		struct npuacl_exec *run;			/* GRAPH */
+		struct npuacl_lane *lane;		/* REPLAY */
+		struct npuacl_node *node;		/* EDGE_: the one that records */
+		struct npuacl_branch *branch;		/* BRANCH */
 	};
 };
 
@@ -220,6 +247,7 @@ struct npuacl_stream {
 	u64 done;			/* tasks; read by who waits */
 	u32 bell;			/* moves with @done while there are @sleepers: a futex */
 	u32 sleepers;
+	u64 wanted;			/* the lowest @done that a sleeper waits for; stream->lock to write */
 	u32 aborting;			/* drop what is queued */
 	u32 aborts;			/* how often it was; who waits is told */
 	bool watched;			/* on the scheduler's watch list; its lock */
@@ -234,11 +262,19 @@ struct npuacl_stream {
 	aclError error;			/* first one not yet reported, or for good (STOP) */
 	char cause[320];
 
-	bool listed;			/* on the scheduler's ready list; its lock */
+	bool listed;			/* on one of the scheduler's ready lists; its lock */
+	bool listed_woken;		/* on which */
+	s64 listed_ns;			/* since when */
 	struct npuacl_stream *ready_next;
 	struct npuacl_stream *watch_next;
 	struct npuacl_stream *wait_next;	/* of an event; the event's lock */
 	bool on_event;
+
+	/* models: graph.h */
+	struct npuacl_lane *lane;	/* what is submitted is recorded there; atomic */
+	struct npuacl_lane *plays;	/* it is a model's; its lock */
+	bool replaying;			/* the runner's: a REPLAY is in front, and at @replay_at */
+	u32 replay_at;
 };
 
 /* NULL: the current context's default stream.  Checks that it belongs to that context. */
@@ -256,7 +292,11 @@ void npuacl_stream_drop(struct npuacl_stream *s);
  * stream->done has to reach for it to be finished.
  */
 aclError npuacl_submit(struct npuacl_stream *s, struct npuacl_task *t, u64 *seq);
+/* The same, even if the stream records. */
+aclError npuacl_append(struct npuacl_stream *s, struct npuacl_task *t, u64 *seq);
 struct npuacl_task *npuacl_task_at(struct npuacl_stream *s, u32 n);	/* the runner's */
+/* The same, by npuacl_pending() of before: each look at it takes a line from who submits. */
+struct npuacl_task *npuacl_task_of(struct npuacl_stream *s, u32 n, u64 have);
 void npuacl_task_retire(struct npuacl_stream *s, u32 n);
 void npuacl_tasks_free(struct npuacl_stream *s);
 
@@ -292,6 +332,7 @@ void npuacl_scheduler_fork(void);
 enum npuacl_outcome {
 	NPUACL_DONE,		/* out of tasks */
 	NPUACL_WAIT,		/* the first one waits, and whoever will wake the stream knows of it */
+	NPUACL_AGAIN,		/* of one task: look again for what is in front */
 };
 /* Run tasks of a stream that is owned. */
 enum npuacl_outcome npuacl_progress(struct npuacl_stream *s);
@@ -299,6 +340,10 @@ enum npuacl_outcome npuacl_progress(struct npuacl_stream *s);
 bool npuacl_due(struct npuacl_stream *s, s64 now);
 void npuacl_stream_error(struct npuacl_stream *s, u32 task, aclError code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* The first task, which waits, does so from now on; @watch: until a word changes. */
+enum npuacl_outcome npuacl_wait_begin(struct npuacl_stream *s, const struct npuacl_task *t, bool watch);
+void npuacl_waited(struct npuacl_stream *s);
+bool npuacl_wait_expired(struct npuacl_stream *s, const struct npuacl_task *t, aclError code);
 /* "copy of 4096 bytes from ... to ..." */
 void npuacl_task_text(const struct npuacl_task *t, char *buf, size_t size);
 
@@ -333,6 +378,8 @@ enum npuacl_flavour {
 	NPUACL_EVENT_EX,	/* aclrtCreateEventExWithFlag */
 };
 
+#define NPUACL_EARLY	16u
+
 struct npuacl_event {
 	struct npuacl_device *dev;
 	u32 id;
@@ -341,7 +388,10 @@ struct npuacl_event {
 	u32 refs;		/* the handle, and each task that names it; atomic */
 	pthread_mutex_t lock;
 	u64 recorded;		/* records asked for */
-	u64 done;		/* the latest of them that was executed; atomic, under lock to write */
+	u64 done;		/* all up to it were executed; atomic, under lock to write */
+	u64 early[NPUACL_EARLY];	/* later ones that were, too */
+	u32 nearly;
+	u64 latest;		/* of all that were */
 	u64 done_ns;		/* when */
 	bool set;		/* FLAGGED with SYNC: recorded, and not reset since */
 	u64 waits;		/* asked for, and over */
@@ -350,9 +400,14 @@ struct npuacl_event {
 	u32 bell;		/* futex of who waits on the host */
 	u32 sleepers;
 	struct npuacl_stream *waiters;
+	struct npuacl_event_ipc *ipc;	/* of several processes: eventipc.c */
+	struct npuacl_node *captured;	/* its latest record is one that was recorded; atomic */
 };
 
+void npuacl_event_get(struct npuacl_event *e);
 void npuacl_event_put(struct npuacl_event *e);
+/* Other streams wait by its flag, which records set and ResetEvent clears. */
+bool npuacl_event_has_flag(const struct npuacl_event *e);
 /* What tasks do with it; the stream is owned by the caller. */
 void npuacl_event_recorded(struct npuacl_event *e, u64 generation, aclError error);
 bool npuacl_event_reached(struct npuacl_event *e, u64 generation);
@@ -380,6 +435,13 @@ void npuacl_func_fork(void);
 
 void npuacl_notifies_release(struct npuacl_device *d);	/* npuacl.lock held, nothing runs there */
 void npuacl_notifies_fork(void);
+
+/* ---- pool.c, allocator.c ----------------------------------------------------------------------- */
+
+void npuacl_pools_release(s32 device);	/* before its memory goes; -1: all */
+void npuacl_pools_fork(void);
+bool npuacl_allocator_drop(const struct npuacl_stream *s);
+void npuacl_allocators_fork(void);
 
 /* ---- event.c, stream.c: helpers --------------------------------------------------------- */
 

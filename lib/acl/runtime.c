@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "graph.h"
 #include "memory.h"
 
 #define MAX_CALLBACKS	64
@@ -65,6 +66,9 @@ static void child(void)
 		pthread_mutex_init(&slabs[i]->lock, NULL);
 	}
 	npuacl_notifies_fork();
+	npuacl_graphs_fork();
+	npuacl_pools_fork();
+	npuacl_allocators_fork();
 	npuacl_memory_fork();
 	npuacl_hostmem_fork();
 	npuacl_address_fork();

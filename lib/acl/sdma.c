@@ -135,10 +135,14 @@ u32 npuacl_sdma_ring(struct npuacl_sdma *s)
  */
 static void recover(struct npuacl_sdma *s)
 {
+	struct npuemu_queue_stat stat = { .size = sizeof(stat) };
 	s64 deadline = npuemu_deadline_ms(10000);
 	struct npuemu_wc wc;
 	int got;
 
+	s->cause[0] = 0;
+	if (!npuemu_queue_query(s->q, &stat))
+		memcpy(s->cause, stat.cause, sizeof(s->cause));
 	do {
 		got = npuemu_poll(s->cq, &wc, 1);
 		if (got == 1 && wc.flags & NPUEMU_WC_FLUSH_DONE)
@@ -186,6 +190,7 @@ int npuacl_sdma_poll(struct npuacl_sdma *s, u32 last, u32 n, s64 deadline, u32 *
 aclError npuacl_sdma_now(struct npuacl_device *dev, const struct npuemu_sdma *d, u32 n, u32 *bad)
 {
 	struct npuacl_sdma *s;
+	char cause[sizeof(s->cause)];
 	u32 i, status, last, at;
 	aclError ret;
 	int got = 0;
@@ -201,6 +206,7 @@ aclError npuacl_sdma_now(struct npuacl_device *dev, const struct npuemu_sdma *d,
 		if (got)
 			*bad += at;
 	}
+	memcpy(cause, s->cause, sizeof(cause));
 	npuacl_sdma_put(dev, s);
 	if (!got)
 		return ACL_SUCCESS;
@@ -209,7 +215,8 @@ aclError npuacl_sdma_now(struct npuacl_device *dev, const struct npuemu_sdma *d,
 		char text[160];
 
 		npuacl_task_text(&t, text, sizeof(text));
-		return npuacl_fail(npuacl_status_code(status), "%s on device %u failed: %s", text, dev->id,
-				   npuemu_status_str(status));
+		ret = npuacl_status_code(status, cause);
+		return npuacl_fail(ret, "%s on device %u failed: %s; %s", text, dev->id,
+				   npuemu_status_str(status), cause);
 	}
 }

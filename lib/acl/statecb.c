@@ -36,15 +36,17 @@ static void take_out(struct registry *r, u32 i)
 static aclError put_in(const char *what, struct registry *r, const char *name, void (*fn)(void),
 		       void *args)
 {
-	char *copy;
+	struct entry *e = &r->list[r->n];
 
 	if (r->n == MAX_NAMES)
 		return npuacl_fail(ACL_ERROR_STORAGE_OVER_LIMIT, "%s: %u are registered, the most there can be",
 				   what, r->n);
-	copy = strdup(name);
-	if (!copy)
+	e->name = strdup(name);
+	if (!e->name)
 		return npuacl_fail(ACL_ERROR_BAD_ALLOC, "%s: out of host memory", what);
-	r->list[r->n++] = (struct entry){ copy, fn, args };
+	e->fn = fn;
+	e->args = args;
+	r->n++;
 	return ACL_SUCCESS;
 }
 

@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "graph.h"
 #include "hooks.h"
-#include "npuacl.h"
 
 #define LOWEST_PRIORITY	7	/* 0 is the highest */
 
@@ -81,6 +81,7 @@ void npuacl_stream_unmake(struct npuacl_stream *s)
 		*at = s->next;
 	if (!npuemu_slab_retire(&npuacl_streams, s))
 		return;
+	npuacl_allocator_drop(s);
 	npuacl_unlist(s);
 	npuacl_unwatch(s);
 	npuacl_tasks_free(s);
@@ -132,11 +133,18 @@ static void sleep_for(struct npuacl_stream *s, u64 upto, s64 until)
 	u32 seen = smp_load_acquire(&s->bell);
 	s64 ns = until - npuemu_now_ns();
 
+	/* not for each batch before that: a wake-up costs more than many a batch */
+	pthread_mutex_lock(&s->lock);
+	if (!s->sleepers || upto < s->wanted)
+		WRITE_ONCE(s->wanted, upto);
 	npuemu_fetch_add(&s->sleepers, 1);
+	pthread_mutex_unlock(&s->lock);
 	smp_mb(); /* a sleeper, before the look at done: pairs with npuacl_task_retire() */
 	if (ns > 0 && smp_load_acquire(&s->done) < upto)
 		npuemu_futex_wait(&s->bell, seen, until == NPUEMU_FOREVER ? INT64_MAX : ns);
+	pthread_mutex_lock(&s->lock);
 	npuemu_fetch_add(&s->sleepers, -1u);
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* What went wrong in it: told once, or each time if it has stopped for good. */
@@ -229,7 +237,8 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)
 	if (timeout < -1)
 		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID,
 				   "aclrtSynchronizeStreamWithTimeout: %d ms; -1 means for ever", timeout);
-	return npuacl_stream_wait(s, smp_load_acquire(&s->issued), npuacl_deadline_ms(timeout));
+	ret = npuacl_capture_refuses(s, "aclrtSynchronizeStream");
+	return ret ? ret : npuacl_stream_wait(s, smp_load_acquire(&s->issued), npuacl_deadline_ms(timeout));
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream)
@@ -245,6 +254,8 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status)
 	if (!status)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "aclrtStreamQuery: status is NULL");
 	ret = npuacl_stream(stream, &s);
+	if (!ret)
+		ret = npuacl_capture_refuses(s, "aclrtStreamQuery");
 	if (!ret)
 		*status = npuacl_pending(s) ? ACL_STREAM_STATUS_NOT_READY : ACL_STREAM_STATUS_COMPLETE;
 	return ret;
@@ -303,9 +314,22 @@ aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uin
 		      "aclrtCreateStreamWithConfig");
 }
 
+/* A model's stream stays as long as the model, or the capture, does. */
+static aclError in_model(struct npuacl_stream *s, const char *what)
+{
+	aclError ret = npuacl_capture_refuses(s, what);
+
+	if (ret || likely(!npuacl_records(s)))
+		return ret;
+	return npuacl_fail(ACL_ERROR_RT_STREAM_MODEL,
+			   "%s: stream %u is bound to a model (aclmdlRIUnbindStream), or changes a task group (aclmdlRICaptureTaskUpdateEnd)",
+			   what, s->id);
+}
+
 static aclError destroy(aclrtStream stream, bool force, const char *what)
 {
 	struct npuacl_stream *s = stream;
+	aclError ret;
 
 	if (!s)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: stream is NULL", what);
@@ -314,6 +338,9 @@ static aclError destroy(aclrtStream stream, bool force, const char *what)
 	if (s->implicit)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: this is a default stream: it ends with its context",
 				   what);
+	ret = in_model(s, what);
+	if (ret)
+		return ret;
 	npuacl_stream_state(s, ACL_RT_STREAM_STATE_DESTROY_PRE);
 	if (!force)
 		npuacl_stream_wait(s, smp_load_acquire(&s->issued), NPUEMU_FOREVER);

@@ -5,7 +5,7 @@
  * takes from the other end without it.
  */
 #include <stdlib.h>
-#include "npuacl.h"
+#include "graph.h"
 
 static struct npuacl_chunk *chunk_get(struct npuacl_stream *s)
 {
@@ -45,6 +45,13 @@ static struct npuacl_task *slot(struct npuacl_stream *s)
 
 aclError npuacl_submit(struct npuacl_stream *s, struct npuacl_task *t, u64 *seq)
 {
+	if (unlikely(smp_load_acquire(&s->lane)))
+		return npuacl_record(s, t, seq);
+	return npuacl_append(s, t, seq);
+}
+
+aclError npuacl_append(struct npuacl_stream *s, struct npuacl_task *t, u64 *seq)
+{
 	struct npuacl_task *at;
 	u64 n;
 
@@ -66,12 +73,13 @@ aclError npuacl_submit(struct npuacl_stream *s, struct npuacl_task *t, u64 *seq)
 	return ACL_SUCCESS;
 }
 
-struct npuacl_task *npuacl_task_at(struct npuacl_stream *s, u32 n)
+struct npuacl_task *npuacl_task_of(struct npuacl_stream *s, u32 n, u64 have)
 {
-	u64 have = npuacl_pending(s);
 	struct npuacl_chunk *c = s->head;
 	u32 at = s->head_at + n;
 
+	if (unlikely(s->replaying))
+		return npuacl_lane_task(s->plays, s->replay_at + n);
 	if (n >= have)
 		return NULL;
 	while (at >= NPUACL_CHUNK_TASKS) {
@@ -81,11 +89,20 @@ struct npuacl_task *npuacl_task_at(struct npuacl_stream *s, u32 n)
 	return &c->task[at];
 }
 
+struct npuacl_task *npuacl_task_at(struct npuacl_stream *s, u32 n)
+{
+	return npuacl_task_of(s, n, npuacl_pending(s));
+}
+
 /* A chunk is given back once there is a next one: the last is still written to. */
 void npuacl_task_retire(struct npuacl_stream *s, u32 n)
 {
 	struct npuacl_chunk *c;
 
+	if (unlikely(s->replaying)) {
+		npuacl_replay_retire(s, n);
+		return;
+	}
 	s->head_at += n;
 	while (s->head_at >= NPUACL_CHUNK_TASKS) {
 		c = s->head;
@@ -96,8 +113,8 @@ void npuacl_task_retire(struct npuacl_stream *s, u32 n)
 		chunk_put(s, c);
 	}
 	smp_store_release(&s->done, s->done + n);
-	smp_mb(); /* @done, before the look for sleepers: pairs with npuacl_stream_wait() */
-	if (READ_ONCE(s->sleepers)) {
+	smp_mb(); /* @done, before the look for sleepers: pairs with sleep_for() */
+	if (READ_ONCE(s->sleepers) && s->done >= READ_ONCE(s->wanted)) {
 		npuemu_fetch_add(&s->bell, 1);
 		npuemu_futex_wake(&s->bell, INT32_MAX);
 	}

@@ -114,18 +114,22 @@ struct npuemu {
 	char machine[32];
 };
 
+struct user_arena;
+
 struct npuemu_buf {
 	struct npuemu *ctx;
 	u32 device;
 	u32 index;		/* in the owner's tables */
 	u64 bytes;		/* as asked for */
 	u64 room;		/* rounded up */
-	u64 off;		/* in the arena */
+	u64 off;		/* in the arena; kernel host: for mmap */
 	u8 *ptr;
 	u32 segs;		/* registered; atomic */
+	u32 maps;		/* npuemu_buf_map(); atomic */
 	bool imported;
 	u32 import_index;
 	struct npuemu_share *share;
+	struct user_arena *arena;	/* host user: what it is a range of */
 	void *host;		/* imported: the peer */
 };
 
@@ -219,6 +223,11 @@ struct npuemu_host {
 	int (*buf_export)(struct npuemu_buf *buf, struct npuemu_handle *handle);
 	int (*buf_import)(struct npuemu *ctx, const struct npuemu_handle *handle,
 			  struct npuemu_buf *buf);
+	int (*buf_map)(struct npuemu_buf *buf, u64 va);
+	/* when it returns no queue uses it; the addresses may still show the buffer */
+	int (*buf_unmap)(struct npuemu_buf *buf, u64 va);
+	int (*exports_own)(struct npuemu *ctx, u32 bytes, void **table);
+	int (*exports_of)(struct npuemu *ctx, u32 slot, const void **table, u32 *bytes);
 	int (*mem_register)(struct npuemu_mem *mem);
 	int (*mem_unregister)(struct npuemu_mem *mem);
 	int (*mem_any)(struct npuemu *ctx, bool on);
@@ -257,6 +266,32 @@ extern const struct npuemu_host npuemu_user_host;
 extern const struct npuemu_host npuemu_kernel_host;
 bool npuemu_kernel_present(void);	/* there are devices that this user may open */
 
+/* ---- memory.c: for libraries on top ------------------------------------------ */
+
+/*
+ * Show a buffer, all of it, at @va, too: for the CPU, and for the queues of this
+ * process.  The addresses, rounded up to pages, belong to the caller, and are mapped
+ * without access (npuemu_reserve()); -EBUSY: something is there.  Until it is unmapped
+ * the buffer cannot be freed.
+ */
+int npuemu_buf_map(struct npuemu_buf *buf, void *va);
+/* Without access again; also on a board that is broken. */
+int npuemu_buf_unmap(struct npuemu_buf *buf, void *va);
+/* Addresses without memory; children do not get them.  @fixed: at @va, else MAP_FAILED. */
+void *npuemu_reserve(void *va, u64 bytes, int flags);
+
+#define NPUEMU_EXPORT_BYTES	(1u << 20)
+
+/*
+ * A table that a process keeps for others to read, such as what a name that it gave out
+ * stands for.  It is gone with its process, at the latest when its slot is used again:
+ * what is in there has to tell whether it still holds.  exports_own: this process's, at
+ * least @bytes of it, zeroes at first.  exports_of: of whoever is in @slot, @bytes of it;
+ * 0 if there is none.
+ */
+int npuemu_exports_own(struct npuemu *ctx, u32 bytes, void **table);
+int npuemu_exports_of(struct npuemu *ctx, u32 slot, const void **table, u32 *bytes);
+
 /* ---- helpers ---------------------------------------------------------------- */
 
 /* An open board of this process that may do work: 0 or a negative errno. */
@@ -277,5 +312,7 @@ void npuemu_futex_wake(u32 *word, int n);
 
 /* Find the description of a machine by name or path, and read it. */
 int npuemu_machine_load(const char *name, struct npuemu_machine *m);
+/* builtin.c: the text of one that is shipped; NULL. */
+const char *npuemu_machine_builtin(const char *name, size_t *bytes);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finding a machine description: a path if the name has a slash, else a file
- * shipped with npuemu, next to the library or where it was installed.
+ * shipped with npuemu, next to the library or where it was installed, or what the
+ * library was built with.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -18,9 +19,18 @@
 
 #define MAX_TEXT (64 << 10)
 
-static int parse_file(const char *path, struct npuemu_machine *m)
+static int parse(const char *text, size_t n, const char *path, struct npuemu_machine *m)
 {
 	struct npuemu_machine_error e;
+	int err = npuemu_machine_parse(text, n, m, &e);
+
+	if (err && e.line)
+		return npuemu_fail(-EINVAL, "%s:%u:%u: %s", path, e.line, e.column, e.what);
+	return err ? npuemu_fail(-EINVAL, "%s: %s", path, e.what) : 0;
+}
+
+static int parse_file(const char *path, struct npuemu_machine *m)
+{
 	char *text;
 	ssize_t n;
 	int fd, err;
@@ -36,13 +46,9 @@ static int parse_file(const char *path, struct npuemu_machine *m)
 		return npuemu_fail(-EINVAL, "machine description %s: cannot be read, or longer than %d bytes",
 				   path, MAX_TEXT);
 	}
-	err = npuemu_machine_parse(text, (size_t)n, m, &e);
+	err = parse(text, (size_t)n, path, m);
 	free(text);
-	if (err && e.line)
-		return npuemu_fail(-EINVAL, "%s:%u:%u: %s", path, e.line, e.column, e.what);
-	if (err)
-		return npuemu_fail(-EINVAL, "%s: %s", path, e.what);
-	return 0;
+	return err;
 }
 
 static const char *library_dir(char *dir, size_t room)
@@ -74,7 +80,8 @@ int npuemu_machine_load(const char *name, struct npuemu_machine *m)
 		"/../..",		/* a test in build/tests/unit, a multiarch libdir */
 	};
 	char dir[PATH_MAX], path[PATH_MAX + 128];
-	const char *data = npuemu_getenv("NPUEMU_DATA");
+	const char *data = npuemu_getenv("NPUEMU_DATA"), *text;
+	size_t n;
 	int err;
 	u32 i;
 
@@ -103,6 +110,9 @@ int npuemu_machine_load(const char *name, struct npuemu_machine *m)
 	}
 	snprintf(path, sizeof(path), "%s/machines/%s.txt", NPUEMU_DATADIR, name);
 	err = parse_file(path, m);
+	text = err == -ENOENT ? npuemu_machine_builtin(name, &n) : NULL;
+	if (text)
+		return parse(text, n, name, m);
 	if (err == -ENOENT)
 		return npuemu_fail(-EINVAL, "no machine description \"%s\": give the name of a shipped one (950, 910b, ...; see share/npuemu/machines) or a path with a slash",
 				   name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The public API: device memory, registered host memory, segments. */
+#include <sys/mman.h>
 #include "check.h"
 
 /* ---- Memory ------------------------------------------------------------------------ */
@@ -44,6 +45,9 @@ NPUEMU_API int npuemu_buf_free(struct npuemu_buf *buf)
 	if (READ_ONCE(buf->segs))
 		return npuemu_fail(-EBUSY, "npuemu_buf_free: %u segment(s) of the buffer are registered: unregister them first",
 				   buf->segs);
+	if (READ_ONCE(buf->maps))
+		return npuemu_fail(-EBUSY, "npuemu_buf_free: the buffer is mapped at %u other address(es): unmap it first",
+				   buf->maps);
 	if (!npuemu_slab_retire(&npuemu_bufs, buf))
 		return npuemu_fail(-EBADF, "npuemu_buf_free: freed by another thread just now");
 	err = buf->ctx->host->buf_free(buf);
@@ -93,6 +97,76 @@ NPUEMU_API int npuemu_buf_import(struct npuemu *ctx, const struct npuemu_handle 
 	*out = buf;
 	return 0;
 }
+
+/* ---- At other addresses -------------------------------------------------------------- */
+
+void *npuemu_reserve(void *va, u64 bytes, int flags)
+{
+	void *p = mmap(va, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+
+	if (p != MAP_FAILED)
+		madvise(p, bytes, MADV_DONTFORK);
+	return p;
+}
+
+static void hide(struct npuemu_buf *buf, void *va)
+{
+	if (npuemu_reserve(va, buf->room, MAP_FIXED) == MAP_FAILED)
+		npuemu_log(NPUEMU_LOG_ERROR, "%p still shows a buffer that was unmapped: %s (vm.max_map_count?)", va,
+			   strerror(errno));
+}
+
+int npuemu_buf_map(struct npuemu_buf *buf, void *va)
+{
+	int err = CHECK_OBJ(npuemu_bufs, buf, "npuemu_buf_map");
+
+	if (err)
+		return err;
+	if (!va || (uintptr_t)va & 4095 || (u64)(uintptr_t)va + buf->room < buf->room)
+		return npuemu_fail(-EINVAL, "npuemu_buf_map: %p is not at a page, or too far up", va);
+	/* before: who frees it meanwhile sees that, or we see it retired */
+	npuemu_fetch_add(&buf->maps, 1);
+	err = CHECK_OBJ(npuemu_bufs, buf, "npuemu_buf_map");
+	if (!err)
+		err = buf->ctx->host->buf_map(buf, (u64)(uintptr_t)va);
+	if (err)
+		npuemu_fetch_add(&buf->maps, -1u);
+	return err;
+}
+
+int npuemu_buf_unmap(struct npuemu_buf *buf, void *va)
+{
+	int err = CHECK_HANDLE(npuemu_bufs, buf, "npuemu_buf_unmap");
+
+	if (err)
+		return err;
+	err = buf->ctx->host->buf_unmap(buf, (u64)(uintptr_t)va);
+	if (err == -ENOENT)
+		return npuemu_fail(err, "npuemu_buf_unmap: the buffer is not mapped at %p", va);
+	hide(buf, va);
+	npuemu_fetch_add(&buf->maps, -1u);
+	return err;
+}
+
+int npuemu_exports_own(struct npuemu *ctx, u32 bytes, void **table)
+{
+	int err = npuemu_check_worker(ctx, "npuemu_exports_own");
+
+	if (!err && (!bytes || bytes > NPUEMU_EXPORT_BYTES))
+		err = npuemu_fail(-ENOSPC, "this process offers as much as it can: %u bytes of names", NPUEMU_EXPORT_BYTES);
+	return err ? err : ctx->host->exports_own(ctx, bytes, table);
+}
+
+int npuemu_exports_of(struct npuemu *ctx, u32 slot, const void **table, u32 *bytes)
+{
+	int err = npuemu_check_worker(ctx, "npuemu_exports_of");
+
+	if (!err && slot >= NPUEMU_MAX_SLOTS)
+		err = npuemu_fail(-EINVAL, "npuemu_exports_of: there is no slot %u", slot);
+	return err ? err : ctx->host->exports_of(ctx, slot, table, bytes);
+}
+
+/* ---- Host memory ---------------------------------------------------------------------- */
 
 NPUEMU_API int npuemu_mem_register(struct npuemu *ctx, void *ptr, uint64_t bytes,
 				   struct npuemu_mem **out)

@@ -258,6 +258,40 @@ static void latest_record(void **state)
 	acl_ok(aclrtDestroyStream(b));
 }
 
+/* Recorded in two streams, the second of which gets there first: that ends no wait for the first. */
+static void two_recorders(void **state)
+{
+	aclrtEvent gate, e;
+	aclrtStream a, b, c;
+	float ms;
+
+	(void)state;
+	acl_ok(aclrtCreateStream(&a));
+	acl_ok(aclrtCreateStream(&b));
+	acl_ok(aclrtCreateStream(&c));
+	acl_ok(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));
+	acl_ok(aclrtCreateEvent(&e));
+	acl_ok(aclrtStreamWaitEvent(a, gate));
+	acl_ok(aclrtRecordEvent(e, a));
+	acl_ok(aclrtStreamWaitEvent(c, e));
+	for (int i = 0; i < 40; i++) {	/* more than are kept apart */
+		acl_ok(aclrtRecordEvent(e, b));
+		acl_ok(aclrtSynchronizeEvent(e));
+		if (i == 10)
+			acl_fails(aclrtSynchronizeStreamWithTimeout(c, 10), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+	}
+	acl_ok(aclrtEventElapsedTime(&ms, e, e));
+	acl_ok(aclrtRecordEvent(gate, NULL));
+	acl_ok(aclrtSynchronizeStream(a));
+	acl_ok(aclrtSynchronizeStream(c));
+	acl_ok(aclrtSynchronizeEvent(e));
+	acl_ok(aclrtDestroyEvent(gate));
+	acl_ok(aclrtDestroyEvent(e));
+	acl_ok(aclrtDestroyStream(a));
+	acl_ok(aclrtDestroyStream(b));
+	acl_ok(aclrtDestroyStream(c));
+}
+
 static void wait_expires(void **state)
 {
 	aclrtEvent never;
@@ -520,6 +554,7 @@ int main(void)
 		acl_test(many_feeders),
 		acl_test(flavours),
 		acl_test(latest_record),
+		acl_test(two_recorders),
 		acl_test(wait_expires),
 		acl_test(aborted),
 		acl_test(error_goes_on),

@@ -217,6 +217,9 @@ static void files_close(struct npuemu_kernel *k)
 	if (k->home >= 0)
 		close(k->home);
 	k->home = -1;
+	if (k->exports_fd >= 0)
+		close(k->exports_fd);
+	k->exports_fd = -1;
 }
 
 static void after_fork(void)
@@ -342,6 +345,7 @@ static struct npuemu_kernel *context_new(bool observer)
 	if (!k)
 		return NULL;
 	k->home = -1;
+	k->exports_fd = -1;
 	for (i = 0; i < NPUEMU_MAX_DEVICES; i++)
 		k->fd[i] = -1;
 	pthread_mutex_init(&k->lock, NULL);
@@ -355,6 +359,7 @@ static struct npuemu_kernel *context_new(bool observer)
 static void context_free(struct npuemu_kernel *k)
 {
 	npuemu_k_places_unmap(k);
+	npuemu_k_exports_close(k);
 	if (k->rings)
 		munmap(k->rings, k->about.ring_bytes);
 	if (k->doorbells)
@@ -469,6 +474,10 @@ const struct npuemu_host npuemu_kernel_host = {
 	.buf_free = npuemu_k_buf_free,
 	.buf_export = npuemu_k_buf_export,
 	.buf_import = npuemu_k_buf_import,
+	.buf_map = npuemu_k_buf_map,
+	.buf_unmap = npuemu_k_buf_unmap,
+	.exports_own = npuemu_k_exports_own,
+	.exports_of = npuemu_k_exports_of,
 	.mem_register = npuemu_k_mem_register,
 	.mem_unregister = npuemu_k_mem_unregister,
 	.mem_any = npuemu_k_mem_any,

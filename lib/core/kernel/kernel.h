@@ -37,6 +37,9 @@ struct npuemu_kernel {
 	struct npuemu_kplace *places;	/* sorted */
 	u32 nplaces;
 	u32 places_room;
+	int exports_fd;			/* -1: not yet needed */
+	u32 exports_bytes;		/* of the own part */
+	u8 *exports;
 	struct npuemu_eid eid[NPUEMU_MAX_DEVICES];	/* noted as queues are made */
 	struct npuemu_queue *queues[NPUEMU_CTX_QUEUES];
 	struct npuemu_rq *rqs[NPUEMU_CTX_QUEUES];
@@ -73,6 +76,8 @@ int npuemu_k_buf_free(struct npuemu_buf *buf);
 int npuemu_k_buf_export(struct npuemu_buf *buf, struct npuemu_handle *handle);
 int npuemu_k_buf_import(struct npuemu *ctx, const struct npuemu_handle *handle,
 			struct npuemu_buf *buf);
+int npuemu_k_buf_map(struct npuemu_buf *buf, u64 va);
+int npuemu_k_buf_unmap(struct npuemu_buf *buf, u64 va);
 int npuemu_k_mem_register(struct npuemu_mem *mem);
 int npuemu_k_mem_unregister(struct npuemu_mem *mem);
 int npuemu_k_mem_any(struct npuemu *ctx, bool on);
@@ -82,6 +87,12 @@ int npuemu_k_seg_unregister(struct npuemu_seg *seg);
 /* The slot that made the buffer around [va, +len); false: there is none. */
 bool npuemu_k_place_find(struct npuemu_kernel *k, u64 va, u64 len, u32 *slot);
 void npuemu_k_places_unmap(struct npuemu_kernel *k);
+
+/* ---- exports.c ------------------------------------------------------------------ */
+
+int npuemu_k_exports_own(struct npuemu *ctx, u32 bytes, void **table);
+int npuemu_k_exports_of(struct npuemu *ctx, u32 slot, const void **table, u32 *bytes);
+void npuemu_k_exports_close(struct npuemu_kernel *k);
 
 /* ---- queues.c -------------------------------------------------------------------- */
 

@@ -29,9 +29,8 @@ static u32 place_search(const struct npuemu_kernel *k, u64 va)
 	return lo;
 }
 
-static int place_add(struct npuemu_kernel *k, const struct npuemu_buf *buf, u32 slot)
+static int place_add(struct npuemu_kernel *k, const struct npuemu_buf *buf, u64 va, u32 slot)
 {
-	u64 va = (u64)(uintptr_t)buf->ptr;
 	u32 at, room;
 
 	pthread_mutex_lock(&k->lock);
@@ -156,6 +155,7 @@ static int buf_map(struct npuemu_kernel *k, struct npuemu_buf *buf, u64 map_offs
 				       buf->room, buf->device, strerror(-err));
 	}
 	buf->ptr = p;
+	buf->off = map_offset;
 	a.va = (u64)(uintptr_t)p;
 	err = npuemu_k_ioctl(k->home, NPUEMU_IOC_VA_MAP, &a);
 	if (err) {
@@ -164,7 +164,7 @@ static int buf_map(struct npuemu_kernel *k, struct npuemu_buf *buf, u64 map_offs
 		return npuemu_k_failed(&k->base, err, "cannot enter %#" PRIx64 " in the address table",
 				       (u64)a.va);
 	}
-	err = place_add(k, buf, slot);
+	err = place_add(k, buf, a.va, slot);
 	if (err) {
 		munmap(p, buf->room);
 		handle_close(k, buf->index);	/* also takes it out of the table */
@@ -224,6 +224,55 @@ int npuemu_k_buf_free(struct npuemu_buf *buf)
 		return npuemu_fail(err, "an engine has not let go of the buffer for 10 s");
 	return err && err != -ENODEV ? npuemu_k_failed(buf->ctx, err, "cannot free the buffer at %#" PRIx64,
 						       (u64)a.va) : 0;
+}
+
+/* ---- Buffers at other addresses, too --------------------------------------------------- */
+
+int npuemu_k_buf_map(struct npuemu_buf *buf, u64 va)
+{
+	struct npuemu_ioc_va_map a = { .va = va, .bytes = buf->bytes, .handle = buf->index };
+	struct npuemu_kernel *k = npuemu_kernel_of(buf->ctx);
+	int fd = npuemu_k_device(k, buf->device), err = 0;
+	void *at = (void *)(uintptr_t)va;
+	u32 slot = k->about.slot;
+
+	if (fd < 0)
+		return fd;
+	/* before it is visible: the name it is known by may not be taken */
+	err = npuemu_k_ioctl(k->home, NPUEMU_IOC_VA_MAP, &a);
+	if (err)
+		return err == -EEXIST ? npuemu_fail(err, "[%#" PRIx64 ", +%" PRIu64 ") overlaps device memory, or memory registered already",
+						    va, buf->room) :
+			npuemu_k_failed(buf->ctx, err, "cannot enter %#" PRIx64 " in the address table", va);
+	if (mmap(at, buf->room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)buf->off) == MAP_FAILED)
+		err = npuemu_k_failed(buf->ctx, errno == ENODEV ? -ENODEV : -ENOMEM,
+				      "cannot map %" PRIu64 " bytes of device %u at %p (%s; ulimit -v, or vm.max_map_count?)",
+				      buf->room, buf->device, at, strerror(errno));
+	npuemu_k_place_find(k, (u64)(uintptr_t)buf->ptr, 1, &slot);
+	if (!err)
+		err = place_add(k, buf, va, slot);
+	if (err) {
+		struct npuemu_ioc_va_unmap undo = { .va = va };
+
+		npuemu_k_ioctl(k->home, NPUEMU_IOC_VA_UNMAP, &undo);
+		npuemu_reserve(at, buf->room, MAP_FIXED);
+	}
+	return err;
+}
+
+int npuemu_k_buf_unmap(struct npuemu_buf *buf, u64 va)
+{
+	struct npuemu_kernel *k = npuemu_kernel_of(buf->ctx);
+	struct npuemu_ioc_va_unmap a = { .va = va };
+	u32 slot;
+	int err;
+
+	if (va == (u64)(uintptr_t)buf->ptr || !npuemu_k_place_find(k, va, 1, &slot))
+		return -ENOENT;
+	err = npuemu_k_ioctl(k->home, NPUEMU_IOC_VA_UNMAP, &a);
+	place_remove(k, va);
+	/* of a lost context nothing is left that could use it */
+	return err && err != -ENODEV ? npuemu_k_failed(buf->ctx, err, "cannot unmap the buffer at %#" PRIx64, va) : 0;
 }
 
 /* ---- Names of buffers, for other processes ------------------------------------------------ */

@@ -295,6 +295,7 @@ static int buf_alloc(struct user *u, u32 device, u64 bytes, struct npuemu_buf *b
 	buf->room = room;
 	buf->off = off;
 	buf->ptr = a->a.base + off;
+	buf->arena = a;
 	buf->share = &slot_shares(u, u->slot_index)[i];
 	buf->imported = false;
 	pagemap_set(a, off, room,

@@ -345,6 +345,7 @@ static void slot_empty(struct user *u, u32 slot, u64 life)
 	WRITE_ONCE(s->bufs_hi, 0);
 	WRITE_ONCE(s->segs_hi, 0);
 	WRITE_ONCE(s->imports_hi, 0);
+	WRITE_ONCE(s->exports_hi, 0);
 	WRITE_ONCE(s->esleep, 0);
 	WRITE_ONCE(s->sleepers, 0);
 	npuemu_cas(&s->life, life, LIFE(SLOT_FREE, LIFE_GEN(life), 0));

@@ -77,7 +77,7 @@ static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Kept open in a child, they would keep a dead parent's memory, and its socket. */
 static void close_inherited(struct user *u)
 {
-	const int fds[] = { u->board_fd, u->db_fd, u->uffd, u->listen_fd, u->wake_fd };
+	const int fds[] = { u->board_fd, u->db_fd, u->uffd, u->listen_fd, u->wake_fd, u->maps_fd };
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(fds); i++)
@@ -140,6 +140,8 @@ static void teardown(struct user *u)
 	if (u->slot)
 		board_leave(u);
 	board_unmap(u);
+	if (u->maps_fd >= 0)
+		close(u->maps_fd);
 	free(u->touched_pages);
 	free(u->bufs);
 	pthread_mutex_destroy(&u->lock);
@@ -190,6 +192,7 @@ static int user_open(const struct npuemu_open_attr *attr, struct npuemu **out)
 	u->uffd = -1;
 	u->listen_fd = -1;
 	u->wake_fd = -1;
+	u->maps_fd = -1;
 	pthread_mutex_init(&u->lock, NULL);
 	pthread_mutex_init(&u->peers_lock, NULL);
 	u->base.host = &npuemu_user_host;
@@ -288,6 +291,10 @@ const struct npuemu_host npuemu_user_host = {
 	.buf_free = user_buf_free,
 	.buf_export = user_buf_export,
 	.buf_import = user_buf_import,
+	.buf_map = user_buf_map,
+	.buf_unmap = user_buf_unmap,
+	.exports_own = user_exports_own,
+	.exports_of = user_exports_of,
 	.mem_register = user_mem_register,
 	.mem_unregister = user_mem_unregister,
 	.mem_any = user_mem_any,

@@ -351,6 +351,39 @@ int user_buf_export(struct npuemu_buf *buf, struct npuemu_handle *h)
 	return 0;
 }
 
+/* ---- Names given out --------------------------------------------------------------- */
+
+int user_exports_own(struct npuemu *ctx, u32 bytes, void **table)
+{
+	struct user *u = user_of(ctx);
+	int err = 0;
+
+	pthread_mutex_lock(&u->lock);
+	if (bytes > u->exports_hi)
+		err = board_back(u, u->slot_index, OFF_EXPORTS, bytes);
+	if (!err && bytes > u->exports_hi) {
+		u->exports_hi = bytes;
+		smp_store_release(&u->slot->exports_hi, bytes);
+	}
+	pthread_mutex_unlock(&u->lock);
+	*table = slot_at(u, u->slot_index) + OFF_EXPORTS;
+	return err;
+}
+
+int user_exports_of(struct npuemu *ctx, u32 slot, const void **table, u32 *bytes)
+{
+	struct user *u = user_of(ctx);
+	u32 hi = smp_load_acquire(&slot_head(u, slot)->exports_hi);
+	bool live = LIFE_STATE(READ_ONCE(slot_head(u, slot)->life)) == SLOT_LIVE;
+
+	/* beyond it the table has no pages yet */
+	*bytes = !live ? 0 : hi < NPUEMU_EXPORT_BYTES ? hi : NPUEMU_EXPORT_BYTES;
+	*table = slot_at(u, slot) + OFF_EXPORTS;
+	return 0;
+}
+
+/* ---- Importing ----------------------------------------------------------------------- */
+
 static int import_index(struct user *u)
 {
 	struct slot_import *imp = slot_imports(u, u->slot_index);
@@ -415,6 +448,7 @@ static int import_map(struct user *u, u32 slot, const struct npuemu_handle *h,
 	buf->bytes = h->w[5];
 	buf->room = h->w[6];
 	buf->ptr = a->a.base + buf->off;
+	buf->arena = a;
 	buf->imported = true;
 	buf->share = &slot_shares(u, slot)[buf->index];
 	buf->host = p;

@@ -13,6 +13,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -114,14 +116,15 @@ static int regions_replace(struct user *u, struct regions *t)
 	return err;
 }
 
-int region_add(struct user *u, u64 va, u64 len, struct user_arena *arena, bool readonly)
+static int region_insert(struct user *u, const struct region *r)
 {
 	struct regions *old = u->regions, *t;
-	u32 n = old ? old->n : 0, at = region_search(old, va);
+	u32 n = old ? old->n : 0, at = region_search(old, r->va);
 
-	if (at < n && old->r[at].va < va + len)
+	if (at < n && old->r[at].va < r->va + r->len)
 		return npuemu_fail(-EEXIST, "[%#" PRIx64 ", +%" PRIu64 ") overlaps %s at %#" PRIx64,
-				   va, len, old->r[at].arena ? "device memory" : "memory registered already",
+				   r->va, r->len,
+				   old->r[at].arena || old->r[at].buf ? "device memory" : "memory registered already",
 				   old->r[at].va);
 	t = malloc(sizeof(*t) + (n + 1) * sizeof(t->r[0]));
 	if (!t)
@@ -131,9 +134,16 @@ int region_add(struct user *u, u64 va, u64 len, struct user_arena *arena, bool r
 		memcpy(t->r, old->r, at * sizeof(t->r[0]));
 		memcpy(t->r + at + 1, old->r + at, (n - at) * sizeof(t->r[0]));
 	}
-	t->r[at] = (struct region){ .va = va, .len = len, .arena = arena, .readonly = readonly };
+	t->r[at] = *r;
 	regions_replace(u, t);
 	return 0;
+}
+
+int region_add(struct user *u, u64 va, u64 len, struct user_arena *arena, bool readonly)
+{
+	struct region r = { .va = va, .len = len, .arena = arena, .readonly = readonly };
+
+	return region_insert(u, &r);
 }
 
 int region_remove(struct user *u, u64 va)
@@ -177,7 +187,49 @@ struct npuemu_buf *place_buffer(struct user *u, u64 va, u64 len)
 {
 	const struct region *r = region_of(u, va);
 
+	if (r && r->buf)
+		return va - r->va < r->buf->bytes && len <= r->buf->bytes - (va - r->va) ? r->buf : NULL;
 	return r && r->arena ? buffer_in(r, va, len) : NULL;
+}
+
+/* ---- Buffers at other addresses, too ------------------------------------------- */
+
+int user_buf_map(struct npuemu_buf *buf, u64 va)
+{
+	struct region r = { .va = va, .len = buf->room, .buf = buf };
+	struct user *u = user_of(buf->ctx);
+	void *p = (void *)(uintptr_t)va;
+	int err;
+
+	pthread_mutex_lock(&u->lock);
+	err = region_insert(u, &r);
+	/* of size 0: the same pages once more.  No descriptor is needed, so it goes for the
+	 * memory of a process that has died as well
+	 */
+	if (!err && mremap(buf->ptr, 0, buf->room, MREMAP_MAYMOVE | MREMAP_FIXED, p) == MAP_FAILED) {
+		err = npuemu_fail(-ENOMEM, "cannot map %" PRIu64 " bytes of device %u at %p: %s (ulimit -v, or vm.max_map_count?)",
+				  buf->room, buf->device, p, strerror(errno));
+		region_remove(u, va);
+		npuemu_reserve(p, buf->room, MAP_FIXED);
+	} else if (!err) {
+		madvise(p, buf->room, MADV_DONTFORK);
+	}
+	pthread_mutex_unlock(&u->lock);
+	return err;
+}
+
+int user_buf_unmap(struct npuemu_buf *buf, u64 va)
+{
+	struct user *u = user_of(buf->ctx);
+	const struct region *r;
+	int err = -ENOENT;
+
+	pthread_mutex_lock(&u->lock);
+	r = region_of(u, va);
+	if (r && r->buf == buf && r->va == va)
+		err = region_remove(u, va);
+	pthread_mutex_unlock(&u->lock);
+	return err;
 }
 
 /* ---- Memory that is not registered -------------------------------------------- */
@@ -193,6 +245,56 @@ static bool populate(u64 va, u64 len, int how)
 	return !madvise((void *)(uintptr_t)from, va + len - from, how);
 }
 
+/* PROCMAP_QUERY of Linux 6.11 and newer, which the headers of Debian 12 do not have. */
+struct map_query {
+	u64 size;
+	u64 flags;
+	u64 at;			/* in; the rest is the answer for what is mapped there */
+	u64 start, end;
+	u64 prot;
+	u64 page_size;
+	u64 offset;
+	u64 inode;
+	u32 major, minor;
+	u32 name_size, id_size;	/* none wanted */
+	u64 name, id;
+};
+
+#define MAP_QUERY	_IOWR('f', 17, struct map_query)
+#define MAP_READ	0x1
+#define MAP_WRITE	0x2
+#define ANY_WINDOW	(64ull << 20)
+
+/*
+ * A long stretch of anonymous memory, by one question instead of one a turn: what
+ * is mapped there, and for what use.  Nothing else than taking it away can make a
+ * touch of it fail, so it is good as far as it goes, for this WQE.  What is to be
+ * written has to be there already: bringing it in is faster ahead than touch by touch.
+ */
+static u64 any_stretch(struct user *u, u64 va, u64 len, bool write)
+{
+	struct map_query q = { .size = sizeof(q), .at = va };
+	u8 there[ANY_WINDOW / PAGE];
+	u64 from = va & ~(u64)(PAGE - 1), n, i;
+
+	if (ioctl(u->maps_fd, MAP_QUERY, &q) || q.inode || !(q.prot & MAP_READ) ||
+	    (write && !(q.prot & MAP_WRITE)))
+		return 0;
+	if (len > q.end - va)
+		len = q.end - va;
+	if (len > ANY_WINDOW - PAGE)
+		len = ((va + ANY_WINDOW - PAGE) & ~15ull) - va;
+	if (!write)
+		return len;
+	n = (va + len - from + PAGE - 1) / PAGE;
+	if (mincore((void *)(uintptr_t)from, n * PAGE, there))
+		return 0;
+	for (i = 0; i < n; i++)
+		if (!(there[i] & 1))
+			return 0;
+	return len;
+}
+
 /* The first bytes of a place between the regions: the process may take it away at any
  * time, so the answer is for one WQE, and a touch must not be the first to notice.
  */
@@ -205,6 +307,14 @@ static int any_local(struct user *u, u64 va, u64 len, struct npuemu_local *out)
 		return -EFAULT;
 	if (t && at < t->n && t->r[at].va < va + len)
 		return -EFAULT;
+	if (len > ANY_STEP && u->maps_fd >= 0) {
+		u64 n = any_stretch(u, va, len, out->write);
+
+		if (n) {
+			len = n;
+			goto good;
+		}
+	}
 	if (len > ANY_STEP)
 		len = ((va + ANY_STEP) & ~15ull) - va;
 	if (!populate(va, len, out->write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ)) {
@@ -212,6 +322,7 @@ static int any_local(struct user *u, u64 va, u64 len, struct npuemu_local *out)
 			return -EFAULT;
 		out->readonly = true;
 	}
+good:
 	out->va = va;
 	out->len = len;
 	out->ptr = (u8 *)(uintptr_t)va;
@@ -227,11 +338,25 @@ int user_mem_any(struct npuemu *ctx, bool on)
 	if (on && !populate(here, sizeof(here), MADV_POPULATE_WRITE))
 		return npuemu_fail(-EOPNOTSUPP, "memory cannot be used unregistered: madvise(MADV_POPULATE_WRITE): %s (Linux 5.14 or newer has it)",
 				   strerror(errno));
+	/* kept until the board is closed: somebody may be asking it */
+	if (on && u->maps_fd < 0)
+		u->maps_fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	WRITE_ONCE(u->any, on);
 	return on ? 0 : quiesce_own(u);
 }
 
 /* ---- Looking one up ------------------------------------------------------------ */
+
+/* Whatever it is called, the engine goes to the buffer's own address. */
+static void place_of_buf(u64 va, const struct npuemu_buf *b, struct npuemu_local *out)
+{
+	out->va = va;
+	out->len = b->bytes;
+	out->ptr = b->ptr;
+	out->arena = &b->arena->a;
+	out->off = b->off;
+	out->share = b->share;
+}
 
 int place_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *out)
 {
@@ -242,6 +367,13 @@ int place_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *
 	if (!r)
 		return any_local(u, va, len, out);
 	out->readonly = r->readonly;
+	if (r->buf) {
+		b = r->buf;
+		if (va - r->va >= b->bytes || len > b->bytes - (va - r->va))
+			return -EFAULT;
+		place_of_buf(r->va, b, out);
+		return 0;
+	}
 	if (!r->arena) {
 		if (len > r->len - (va - r->va))
 			return -EFAULT;
@@ -253,12 +385,7 @@ int place_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *
 	b = buffer_in(r, va, len);
 	if (!b)
 		return -EFAULT;
-	out->va = r->va + b->off;
-	out->len = b->bytes;
-	out->ptr = b->ptr;
-	out->arena = &r->arena->a;
-	out->off = b->off;
-	out->share = b->share;
+	place_of_buf(r->va + b->off, b, out);
 	return 0;
 }
 

@@ -16,7 +16,7 @@
 #include "core.h"
 
 #define BOARD_MAGIC		0x44524f424d45504eull	/* "NPEMBORD" */
-#define BOARD_VERSION		2u
+#define BOARD_VERSION		3u
 #define SLOT_STRIDE		(8ull << 20)
 #define BOARD_HEAD		(64ull << 10)
 #define BOARD_BYTES		(BOARD_HEAD + NPUEMU_MAX_SLOTS * SLOT_STRIDE)
@@ -87,6 +87,7 @@ struct slot_head {
 	struct slot_arena arena[NPUEMU_MAX_DEVICES];
 	struct slot_sleeper sleeper[SLOT_SLEEPERS];
 	pthread_mutex_t alive;	/* robust: held by the engine thread as long as it lives */
+	u32 exports_hi;		/* bytes of the table of exports that there are */
 };
 
 enum engine_sleep {
@@ -192,6 +193,7 @@ struct inbox_entry {		/* 512 bytes */
 #define OFF_QUEUES	(4ull << 20)			/* 1 MiB */
 #define OFF_BACKED	(5ull << 20)			/* 1 MiB */
 #define OFF_INBOX	(6ull << 20)			/* 1 MiB */
+#define OFF_EXPORTS	(7ull << 20)			/* 1 MiB: npuemu_exports_own() */
 
 struct board_faults {
 	u32 gen;		/* odd while it changes */
@@ -221,7 +223,8 @@ _Static_assert(sizeof(struct slot_queue) * SLOT_QUEUES <= OFF_BACKED - OFF_QUEUE
 	       "queues fit");
 _Static_assert(sizeof(struct inbox_entry) == 512, "an inbox entry is 512 bytes");
 _Static_assert(sizeof(struct inbox_entry) * INBOX_ENTRIES * NPUEMU_MAX_SLOTS <=
-	       SLOT_STRIDE - OFF_INBOX, "inboxes fit");
+	       OFF_EXPORTS - OFF_INBOX, "inboxes fit");
+_Static_assert(NPUEMU_EXPORT_BYTES <= SLOT_STRIDE - OFF_EXPORTS, "exports fit");
 _Static_assert(sizeof(struct board_head) <= BOARD_HEAD, "the board's head fits");
 
 /* ---- One process's share ---------------------------------------------------- */
@@ -271,8 +274,9 @@ struct user_peer {
 struct region {			/* what local addresses may name */
 	u64 va;
 	u64 len;
-	struct user_arena *arena;	/* NULL: registered host memory */
+	struct user_arena *arena;	/* NULL: registered host memory, or @buf */
 	bool readonly;
+	struct npuemu_buf *buf;	/* shown here as well: npuemu_buf_map() */
 };
 
 struct regions {
@@ -304,12 +308,14 @@ struct user {
 	u32 bufs_hi;
 	u32 segs_hi;
 	u32 imports_hi;
+	u32 exports_hi;
 
 	pthread_mutex_t lock;	/* slow paths; never taken inside a turn */
 	pthread_mutex_t peers_lock;	/* taken inside turns; never held while waiting */
 	struct user_arena *arena[NPUEMU_MAX_DEVICES];
 	struct regions *regions;
 	bool any;		/* npuemu_mem_any(): place.c */
+	int maps_fd;		/* /proc/self/maps, to ask; -1 */
 	struct user_peer *peers[NPUEMU_MAX_SLOTS];
 	struct user_peer *gone;	/* replaced, to be unmapped */
 	struct user_peer *kept;	/* gone, but buffers of theirs are imported */
@@ -458,6 +464,8 @@ int quiesce_all(struct user *u);
 int user_mem_register(struct npuemu_mem *mem);
 int user_mem_unregister(struct npuemu_mem *mem);
 int user_mem_any(struct npuemu *ctx, bool on);
+int user_buf_map(struct npuemu_buf *buf, u64 va);
+int user_buf_unmap(struct npuemu_buf *buf, u64 va);
 int user_seg_register(struct npuemu_seg *seg, u64 off, u32 flags);
 int user_seg_rotate(struct npuemu_seg *seg, u32 token_value);
 u32 user_random_token(void);	/* never 0 */
@@ -477,6 +485,8 @@ int user_buf_export(struct npuemu_buf *buf, struct npuemu_handle *handle);
 int user_buf_import(struct npuemu *ctx, const struct npuemu_handle *handle,
 		    struct npuemu_buf *buf);
 int import_free(struct npuemu_buf *buf);
+int user_exports_own(struct npuemu *ctx, u32 bytes, void **table);
+int user_exports_of(struct npuemu *ctx, u32 slot, const void **table, u32 *bytes);
 
 /* ---- fdpass.c: arena descriptors over a socket, where /proc is closed --------------- */
 
