@@ -39,7 +39,16 @@
 #include "npuemu_compat.h"
 #include "engine.h"
 
-#define NPUEMU_BO_MAX		(1ull << 40)
+/* A machine description, as text in the module. */
+#define NPUEMU_MACHINE(sym, file)							\
+	asm("	.pushsection .rodata, \"a\"\n"					\
+	    "	.globl npuemu_machine_" #sym ", npuemu_machine_" #sym "_end\n"	\
+	    "npuemu_machine_" #sym ": .incbin \"" NPUEMU_MACHINES "/" file "\"\n"	\
+	    "npuemu_machine_" #sym "_end: .byte 0\n"				\
+	    "	.popsection\n");						\
+	extern const char npuemu_machine_##sym[], npuemu_machine_##sym##_end[]
+
+#define NPUEMU_BO_MAX		BIT_ULL(40)
 #define NPUEMU_RING_WINDOW	(4ull << 30)
 #define NPUEMU_DB_WINDOW	((u64)NPUEMU_CTX_QUEUES * NPUEMU_DB_PAGE_SIZE)
 #define NPUEMU_RECORDS		16384u
@@ -367,7 +376,7 @@ void npuemu_bos_revoke(struct npuemu_dev *dev);
 int npuemu_bo_init(void);
 void npuemu_bo_exit(void);
 
-/* ---- npuemu_handle.c: handles and names of buffers ---------------------------------------------- */
+/* ---- npuemu_handle.c: handles and names of buffers --------------------------------------- */
 
 /* Give the context a handle; takes a reference of its own.  The handle, or -errno. */
 int npuemu_handle_add(struct npuemu_ctx *ctx, struct npuemu_bo *bo, bool imported);
@@ -383,7 +392,7 @@ int npuemu_ioc_bo_open(struct npuemu_file *f, struct npuemu_ioc_bo_open *a);
 void npuemu_name_drop(struct npuemu_bo *bo);
 void npuemu_names_exit(void);
 
-/* ---- npuemu_dmabuf.c -------------------------------------------------------------------------- */
+/* ---- npuemu_dmabuf.c --------------------------------------------------------------------- */
 
 /*
  * Export only reserves the descriptor: @a is the first member of this.  The
@@ -400,7 +409,7 @@ void npuemu_export_done(struct npuemu_export_arg *arg, bool told);
 int npuemu_ioc_bo_import(struct npuemu_file *f, struct npuemu_ioc_bo_import *a);
 void npuemu_foreign_release(struct npuemu_bo *bo);
 
-/* ---- npuemu_place.c: the address table --------------------------------------------------------- */
+/* ---- npuemu_place.c: the address table --------------------------------------------------- */
 
 int npuemu_ioc_va_map(struct npuemu_file *f, struct npuemu_ioc_va_map *a);
 int npuemu_ioc_va_unmap(struct npuemu_file *f, struct npuemu_ioc_va_unmap *a);
@@ -408,7 +417,7 @@ int npuemu_op_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_loc
 /* Remove every place of a buffer handle (~0: of all); ctx->lock held, waits. */
 void npuemu_places_remove(struct npuemu_ctx *ctx, u32 handle);
 
-/* ---- npuemu_pager.c: pageable host memory -------------------------------------------------------- */
+/* ---- npuemu_pager.c: pageable host memory ------------------------------------------------ */
 
 u8 *npuemu_op_page(struct npuemu_jfs *q, struct npuemu_wqe *w, u64 va, u64 *len, bool write,
 		   bool fill);
@@ -424,7 +433,7 @@ void npuemu_pager_forget(struct npuemu_queue *q);	/* its queue is being freed */
 /* In a thread of the owner (WAIT): serve what is asked for; did any? */
 bool npuemu_pager_help(struct npuemu_ctx *ctx);
 
-/* ---- npuemu_seg.c: segments and peers -------------------------------------------------------------- */
+/* ---- npuemu_seg.c: segments and peers ---------------------------------------------------- */
 
 int npuemu_ioc_seg_create(struct npuemu_file *f, struct npuemu_ioc_seg_create *a);
 int npuemu_ioc_seg_rotate(struct npuemu_file *f, struct npuemu_ioc_seg_rotate *a);
@@ -438,7 +447,7 @@ const struct npuemu_peer *npuemu_op_peer(struct npuemu_chip *chip, const u64 *ei
 const struct npuemu_arena *npuemu_op_arena(struct npuemu_chip *chip, const struct npuemu_peer *peer,
 					   const struct npuemu_seg_rec *rec);
 
-/* ---- npuemu_ring.c: what user space maps of queues ---------------------------------------------------- */
+/* ---- npuemu_ring.c: what user space maps of queues --------------------------------------- */
 
 int npuemu_rings_init(struct npuemu_ctx *ctx);
 void npuemu_rings_exit(struct npuemu_ctx *ctx);
@@ -457,7 +466,7 @@ static inline u32 *npuemu_record(struct npuemu_ctx *ctx, u32 record, u32 at)
 /* @off: in the context's window. */
 int npuemu_ring_mmap(struct npuemu_ctx *ctx, struct vm_area_struct *vma, u64 off, u64 len);
 
-/* ---- npuemu_queue.c --------------------------------------------------------------------------------------- */
+/* ---- npuemu_queue.c ---------------------------------------------------------------------- */
 
 int npuemu_ioc_cq_create(struct npuemu_file *f, struct npuemu_ioc_cq_create *a);
 int npuemu_ioc_cq_destroy(struct npuemu_file *f, struct npuemu_ioc_handle *a);
@@ -479,7 +488,7 @@ void npuemu_queues_kill(struct npuemu_ctx *ctx, struct npuemu_dev *dev);
 int npuemu_queue_own(struct npuemu_queue *q);
 void npuemu_queue_free(struct npuemu_queue *q);
 
-/* ---- npuemu_doorbell.c --------------------------------------------------------------------------------------- */
+/* ---- npuemu_doorbell.c ------------------------------------------------------------------- */
 
 int npuemu_doorbell_init(struct npuemu_queue *q);
 vm_fault_t npuemu_doorbell_fault(struct npuemu_queue *q, struct vm_fault *vmf);
@@ -494,7 +503,7 @@ void npuemu_watchdog_start(void);
 void npuemu_watchdog_stop(void);
 void npuemu_watchdog_poke(void);
 
-/* ---- npuemu_worker.c ------------------------------------------------------------------------------------------- */
+/* ---- npuemu_worker.c --------------------------------------------------------------------- */
 
 int npuemu_worker_start(struct npuemu_worker *w, struct npuemu_dev *dev, const char *kind);
 void npuemu_worker_stop(struct npuemu_worker *w);
@@ -509,20 +518,20 @@ bool npuemu_queue_news(const struct npuemu_queue *q);
 bool npuemu_queue_todo(const struct npuemu_queue *q);
 extern const struct npuemu_host_ops npuemu_ops;
 
-/* ---- npuemu_wait.c ------------------------------------------------------------------------------------------------ */
+/* ---- npuemu_wait.c ----------------------------------------------------------------------- */
 
 int npuemu_ioc_wait(struct npuemu_file *f, struct npuemu_ioc_wait *a);
 void npuemu_op_wake(struct npuemu_chip *chip, struct npuemu_share *share);
 void npuemu_op_wake_cq(struct npuemu_chip *chip, struct npuemu_jfc *jfc);
 bool npuemu_help(struct npuemu_ctx *ctx);
 
-/* ---- npuemu_send.c --------------------------------------------------------------------------------------------------- */
+/* ---- npuemu_send.c ----------------------------------------------------------------------- */
 
 enum npuemu_step npuemu_op_send(struct npuemu_jfs *q, struct npuemu_wqe *w);
 void npuemu_op_send_cancel(struct npuemu_jfs *q, struct npuemu_wqe *w);
 void npuemu_inbox_init(struct npuemu_ctx *ctx);
 
-/* ---- npuemu_info.c: lists, links, faults --------------------------------------------------------------------------------- */
+/* ---- npuemu_info.c: lists, links, faults ------------------------------------------------- */
 
 int npuemu_ioc_query(struct npuemu_file *f, struct npuemu_ioc_query *a);
 int npuemu_ioc_device(struct npuemu_file *f, struct npuemu_ioc_device *a);
@@ -535,7 +544,7 @@ u32 npuemu_op_faults(struct npuemu_chip *chip, struct npuemu_fault_rec *out);
 extern u32 npuemu_fault_gen;
 void npuemu_describe_sleeper(struct npuemu_ctx *ctx, char *out, size_t room);
 
-/* ---- npuemu_trace.c, npuemu_debugfs.c, npuemu_sysfs.c ------------------------------------------------------------------------ */
+/* ---- npuemu_trace.c, npuemu_debugfs.c, npuemu_sysfs.c ------------------------------------ */
 
 void npuemu_op_trace(struct npuemu_jfs *q, u32 event, u32 index, u64 arg);
 /* A new context, once it is in its slot: does anybody listen to its chip? */

@@ -215,7 +215,7 @@ failed:
 	return ERR_PTR(err);
 }
 
-/* ---- Files come and go ------------------------------------------------------------------------- */
+/* ---- Files come and go ------------------------------------------------------------------- */
 
 bool npuemu_ctx_hold(struct npuemu_ctx *ctx)
 {
@@ -246,6 +246,7 @@ static void ctx_close(struct npuemu_ctx *ctx)
 	mutex_unlock(&ctx->lock);
 	npuemu_handles_drop(ctx);
 	mutex_lock(&ctxs_lock);
+	/* who still finds it finds it empty; pairs with the acquire of who looks */
 	smp_store_release(&ctxs[ctx->slot], NULL);
 	mutex_unlock(&ctxs_lock);
 	/* somebody may be just about to take a reference */
@@ -327,7 +328,7 @@ int npuemu_join(struct npuemu_file *f, struct npuemu_ioc_join *a)
 	return err;
 }
 
-/* ---- Losing the home device ------------------------------------------------------------------------ */
+/* ---- Losing the home device -------------------------------------------------------------- */
 
 int npuemu_ctx_check(struct npuemu_ctx *ctx)
 {

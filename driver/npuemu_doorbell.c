@@ -39,13 +39,19 @@ static bool db_no_recheck;
 module_param(db_no_recheck, bool, 0644);
 static bool db_no_lock;
 module_param(db_no_lock, bool, 0644);
-#define WIDEN(us)	do { if (us) fsleep(us); } while (0)
+static void widen(unsigned int us)
+{
+	if (us)
+		fsleep(us);
+}
 #else
 #define db_park_delay_us	0
 #define db_fault_delay_us	0
 #define db_no_recheck		false
 #define db_no_lock		false
-#define WIDEN(us)		do { } while (0)
+static void widen(unsigned int us)
+{
+}
 #endif
 
 static void lock(struct npuemu_queue *q)
@@ -121,7 +127,7 @@ vm_fault_t npuemu_doorbell_fault(struct npuemu_queue *q, struct vm_fault *vmf)
 		wake(q, NPUEMU_WAKE_FAULT);
 		WRITE_ONCE(q->worker->db_faults, q->worker->db_faults + 1);
 	}
-	WIDEN(db_fault_delay_us);
+	widen(db_fault_delay_us);
 	ret = vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(q->db_page));
 	unlock(q);
 	return ret;
@@ -149,7 +155,7 @@ bool npuemu_doorbell_park(struct npuemu_queue *q)
 		goto out;
 	WRITE_ONCE(q->db_state, NPUEMU_DB_PARKED);
 	q->parked_at = ktime_get_ns();
-	WIDEN(db_park_delay_us);
+	widen(db_park_delay_us);
 	zap(q);
 	/* only now, with every way to store closed: did something come in between? */
 	if (!db_no_recheck && !quiet(q)) {
@@ -205,6 +211,7 @@ static bool stopped = true;
 static bool missed(const struct npuemu_queue *q)
 {
 	return READ_ONCE(q->db_state) == NPUEMU_DB_PARKED && npuemu_queue_news(q) &&
+	       /* what the last owner did, before the second look: npuemu_owner_put() */
 	       !(smp_load_acquire(&q->owner) & 1) && npuemu_queue_news(q);
 }
 

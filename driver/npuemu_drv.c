@@ -79,19 +79,11 @@ u64 npuemu_chaos_seed(void)
 
 /* ---- The machine ------------------------------------------------------------------ */
 
-#define MACHINE(sym, file)							\
-	asm("	.pushsection .rodata, \"a\"\n"					\
-	    "	.globl npuemu_machine_" #sym ", npuemu_machine_" #sym "_end\n"	\
-	    "npuemu_machine_" #sym ": .incbin \"" NPUEMU_MACHINES "/" file "\"\n"	\
-	    "npuemu_machine_" #sym "_end: .byte 0\n"				\
-	    "	.popsection\n");						\
-	extern const char npuemu_machine_##sym[], npuemu_machine_##sym##_end[]
-
-MACHINE(950, "950.txt");
-MACHINE(950_2x8, "950-2x8.txt");
-MACHINE(910b, "910b.txt");
-MACHINE(910c, "910c.txt");
-MACHINE(small, "small.txt");
+NPUEMU_MACHINE(950, "950.txt");
+NPUEMU_MACHINE(950_2x8, "950-2x8.txt");
+NPUEMU_MACHINE(910b, "910b.txt");
+NPUEMU_MACHINE(910c, "910c.txt");
+NPUEMU_MACHINE(small, "small.txt");
 
 static const struct {
 	const char *name;

@@ -220,7 +220,8 @@ int npuemu_ioc_processes(struct npuemu_file *f, struct npuemu_ioc_list *a)
 }
 
 /* The next queue at or after @at. */
-static bool queue_next(struct npuemu_ctx *ctx, unsigned long *at, struct npuemu_ioc_queue_query *out)
+static bool queue_next(struct npuemu_ctx *ctx, unsigned long *at,
+		       struct npuemu_ioc_queue_query *out)
 {
 	int idx = srcu_read_lock(&npuemu_turns);
 	struct npuemu_queue *q = xa_find(&ctx->queues, at, ULONG_MAX, XA_PRESENT);
@@ -263,7 +264,7 @@ int npuemu_ioc_queues(struct npuemu_file *f, struct npuemu_ioc_list *a)
 	return err;
 }
 
-/* ---- Injected faults ------------------------------------------------------------------------------ */
+/* ---- Injected faults --------------------------------------------------------------------- */
 
 u32 npuemu_fault_gen;
 static struct npuemu_fault_rec faults[NPUEMU_MAX_FAULTS];

@@ -374,9 +374,10 @@ static int local_rest(struct npuemu_ctx *ctx, u64 va, u64 len, u64 first, u64 la
 int npuemu_op_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *out)
 {
 	struct npuemu_ctx *ctx = container_of(chip, struct npuemu_ctx, chip);
-	MA_STATE(mas, &ctx->places, va, va);
 	const struct npuemu_place *p;
 	struct npuemu_bo *bo;
+
+	MA_STATE(mas, &ctx->places, va, va);
 
 	/* the entry, or how far there is none */
 	rcu_read_lock();

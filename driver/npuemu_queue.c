@@ -185,7 +185,7 @@ static int index_take(struct npuemu_ctx *ctx, struct xarray *table, u32 *index, 
 
 	if (err)
 		return err == -EBUSY ? -ENOSPC : err;
-	*id = (u32)++ctx->queue_gen[*index] << 12 | *index;
+	*id = (u32)(++ctx->queue_gen[*index]) << 12 | *index;
 	return 0;
 }
 
@@ -209,7 +209,8 @@ static int rq_setup(struct npuemu_ctx *ctx, struct npuemu_rq *rq,
 	if (err < 0)
 		return err;
 	rq->record = err;
-	err = npuemu_ring_alloc(ctx, &rq->mem, (u64)a->depth * a->max_sge * sizeof(struct npuemu_sge));
+	err = npuemu_ring_alloc(ctx, &rq->mem,
+				(u64)a->depth * a->max_sge * sizeof(struct npuemu_sge));
 	if (err) {
 		npuemu_record_give(ctx, rq->record);
 		return err;
@@ -335,7 +336,7 @@ int npuemu_ioc_rq_query(struct npuemu_file *f, struct npuemu_ioc_rq_query *a)
 	return rq ? 0 : -ENOENT;
 }
 
-/* ---- Send queues ------------------------------------------------------------------------------ */
+/* ---- Send queues ------------------------------------------------------------------------- */
 
 static int queue_window(struct npuemu_queue *q)
 {
@@ -614,7 +615,7 @@ int npuemu_ioc_queue_query(struct npuemu_file *f, struct npuemu_ioc_queue_query 
 	return err;
 }
 
-/* ---- The end of a context, or of a device --------------------------------------------------------- */
+/* ---- The end of a context, or of a device ------------------------------------------------ */
 
 /*
  * ERROR, and what is outstanding is flushed: a ring full of WQEs, but not for as

@@ -238,7 +238,7 @@ void npuemu_worker_stop(struct npuemu_worker *w)
 	kthread_stop(w->task);
 }
 
-/* ---- What the chip asks of its host ----------------------------------------------------------- */
+/* ---- What the chip asks of its host ------------------------------------------------------ */
 
 static bool op_alive(struct npuemu_chip *chip, u64 who)
 {

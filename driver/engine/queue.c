@@ -302,7 +302,8 @@ no_room:
 /* Nothing about the queue asks for the long walk. */
 static inline bool plain(const struct npuemu_jfs *q)
 {
-	return !q->type && !q->nfaults && !READ_ONCE(q->chip->trace) && !q->jfc->shared && !q->jfc->times;
+	return !q->type && !q->nfaults && !READ_ONCE(q->chip->trace) && !q->jfc->shared &&
+	       !q->jfc->times;
 }
 
 static bool turn(struct npuemu_jfs *q, bool *waiting)
