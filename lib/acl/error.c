@@ -31,7 +31,7 @@ static const char *family(aclError code)
 	}
 }
 
-aclError npuacl_fail(aclError code, const char *fmt, ...)
+void npuacl_fail_say(aclError code, const char *fmt, ...)
 {
 	struct npuacl_thread *t = &npuacl_self;
 	struct timespec now;
@@ -52,7 +52,6 @@ aclError npuacl_fail(aclError code, const char *fmt, ...)
 	t->told = false;
 	t->last = code;
 	npuemu_log(NPUEMU_LOG_INFO, "acl: %s", t->message);
-	return code;
 }
 
 aclError npuacl_fail_core(int err, aclError code, const char *what)

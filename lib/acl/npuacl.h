@@ -43,9 +43,14 @@ extern struct npuemu_slab npuacl_ctxs, npuacl_streams, npuacl_events;
 
 /* ---- error.c ------------------------------------------------------------------ */
 
+void npuacl_fail_say(aclError code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Note code and message for this thread, give the code back. */
-aclError npuacl_fail(aclError code, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+#define npuacl_fail(code, ...)							\
+	__extension__ ({							\
+		const aclError code__ = (code);					\
+		npuacl_fail_say(code__, __VA_ARGS__);				\
+		code__;								\
+	})
 /* The same for what lib/core had to say (npuemu_errmsg()) to a negative errno. */
 aclError npuacl_fail_core(int err, aclError code, const char *what);
 /* A function that npuemu does not have: says so in the log, once a name. */
