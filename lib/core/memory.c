@@ -143,6 +143,8 @@ int npuemu_buf_unmap(struct npuemu_buf *buf, void *va)
 	err = buf->ctx->host->buf_unmap(buf, (u64)(uintptr_t)va);
 	if (err == -ENOENT)
 		return npuemu_fail(err, "npuemu_buf_unmap: the buffer is not mapped at %p", va);
+	if (err == -ENOMEM)	/* queues still know it there */
+		return err;
 	hide(buf, va);
 	npuemu_fetch_add(&buf->maps, -1u);
 	return err;

@@ -428,12 +428,37 @@ static void forked(void **state)
 	munmap(p, 64 * KIB);
 }
 
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102	/* Linux 6.13 */
+#endif
+
+/* A page in the middle that is mapped as all of it is, and yet may not be touched. */
+static void guarded(void **state)
+{
+	unsigned char *p = pages(MIB);
+	struct any a;
+
+	(void)state;
+	memset(p, 1, MIB);
+	if (madvise(p + 512 * KIB, 4096, MADV_GUARD_INSTALL)) {
+		munmap(p, MIB);
+		skip();
+	}
+	any_open(&a);
+	copy_fails(&a, a.m.p, p, MIB);
+	copy_fails(&a, p, a.m.p, MIB);
+	both_ways(&a, p, 512 * KIB);
+	any_close(&a);
+	munmap(p, MIB);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		sys_test(kinds),
 		sys_test(read_only),
 		sys_test(not_there),
+		sys_test(guarded),
 		sys_test(registered_wins),
 		sys_test(beside_a_buffer),
 		sys_test(on_and_off),

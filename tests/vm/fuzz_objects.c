@@ -172,6 +172,8 @@ static int op_buf_use(struct fz *z)
 		 * what is exported may be one that was imported
 		 */
 		a.flags = DMA_BUF_SYNC_RW | (fz_below(z, 2) ? DMA_BUF_SYNC_END : 0);
+		if (fz_one_in(z, 8))	/* no direction, or no such flag: refused before that */
+			a.flags = fz_below(z, 2) ? a.flags & DMA_BUF_SYNC_END : a.flags | 8;
 		return ioctl((int)t->id, DMA_BUF_IOCTL_SYNC, &a) < 0 ? -errno : 0;
 	}
 	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, (int)t->id,

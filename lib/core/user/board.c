@@ -171,8 +171,7 @@ static int board_map_file(struct user *u, int fd)
 	if (READ_ONCE(u->head->magic) == BOARD_MAGIC && u->head->version != BOARD_VERSION)
 		return npuemu_fail(-EUCLEAN, "board %s was made by another version of npuemu (layout %u, this one has %u): npuemu-ctl reset --board %s removes it",
 				   u->path, u->head->version, BOARD_VERSION, u->name);
-	if (READ_ONCE(u->head->magic) != BOARD_MAGIC || u->head->version != BOARD_VERSION ||
-	    u->head->uid != geteuid() || u->head->machine.devices == 0 ||
+	if (READ_ONCE(u->head->magic) != BOARD_MAGIC || u->head->uid != geteuid() || u->head->machine.devices == 0 ||
 	    u->head->machine.devices > NPUEMU_MAX_DEVICES ||
 	    u->head->machine.links > NPUEMU_MAX_LINKS ||
 	    u->head->machine.devices_per_server == 0 || u->head->machine.devices_per_module == 0 ||

@@ -266,10 +266,10 @@ struct map_query {
 #define ANY_WINDOW	(64ull << 20)
 
 /*
- * A long stretch of anonymous memory, by one question instead of one a turn: what
- * is mapped there, and for what use.  Nothing else than taking it away can make a
- * touch of it fail, so it is good as far as it goes, for this WQE.  What is to be
- * written has to be there already: bringing it in is faster ahead than touch by touch.
+ * A long stretch of anonymous memory, by two questions instead of one a turn: what
+ * is mapped there, and for what use; and is it there.  What is not may be a guard
+ * (MADV_GUARD_INSTALL), which only a look page by page tells.  Nothing else than
+ * taking it away can make a touch of the rest fail, so it is good for this WQE.
  */
 static u64 any_stretch(struct user *u, u64 va, u64 len, bool write)
 {
@@ -284,8 +284,6 @@ static u64 any_stretch(struct user *u, u64 va, u64 len, bool write)
 		len = q.end - va;
 	if (len > ANY_WINDOW - PAGE)
 		len = ((va + ANY_WINDOW - PAGE) & ~15ull) - va;
-	if (!write)
-		return len;
 	n = (va + len - from + PAGE - 1) / PAGE;
 	if (mincore((void *)(uintptr_t)from, n * PAGE, there))
 		return 0;
