@@ -52,6 +52,18 @@ void npuacl_ctx_unmake(struct npuacl_ctx *ctx)
 	npuemu_slab_free(&npuacl_ctxs, ctx);
 }
 
+void npuacl_contexts_release(void)
+{
+	struct npuacl_ctx *ctx;
+	u32 i;
+
+	for (i = 0; i < npuacl_ctxs.used; i++) {
+		ctx = (void *)(npuacl_ctxs.base + (size_t)i * npuacl_ctxs.size);
+		if (npuemu_slab_alive(&npuacl_ctxs, ctx) && !ctx->primary)
+			npuacl_ctx_unmake(ctx);
+	}
+}
+
 aclError npuacl_current(struct npuacl_ctx **out)
 {
 	struct npuacl_ctx *ctx = npuacl_self.ctx;

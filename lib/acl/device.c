@@ -43,6 +43,7 @@ void npuacl_devices_release(void)
 {
 	u32 i;
 
+	npuacl_contexts_release();
 	for (i = 0; i < npuacl.devices; i++)
 		if (npuacl.dev[i].sets)
 			release(&npuacl.dev[i]);

@@ -128,6 +128,19 @@ void npuacl_event_put(struct npuacl_event *e)
 	npuemu_slab_free(&npuacl_events, e);
 }
 
+/* A handle that is still held by the program names nothing any more. */
+void npuacl_events_release(void)
+{
+	struct npuacl_event *e;
+	u32 i;
+
+	for (i = 0; i < npuacl_events.used; i++) {
+		e = (void *)(npuacl_events.base + (size_t)i * npuacl_events.size);
+		if (npuemu_slab_retire(&npuacl_events, e))
+			npuacl_event_put(e);
+	}
+}
+
 aclError aclrtCreateEvent(aclrtEvent *event)
 {
 	return create(event, NPUACL_EVENT_PLAIN, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE, "aclrtCreateEvent");

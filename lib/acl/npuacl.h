@@ -134,6 +134,7 @@ aclError npuacl_current(struct npuacl_ctx **out);
 aclError npuacl_ctx_make(struct npuacl_device *dev, bool primary, struct npuacl_ctx **out);
 /* Waits for its streams and takes it down.  npuacl.lock held. */
 void npuacl_ctx_unmake(struct npuacl_ctx *ctx);
+void npuacl_contexts_release(void);	/* those of aclrtCreateContext; likewise */
 void npuacl_devices_release(void);	/* all that is still set; npuacl.lock held */
 
 /* ---- Tasks ------------------------------------------------------------------------ */
@@ -411,6 +412,7 @@ struct npuacl_event {
 
 void npuacl_event_get(struct npuacl_event *e);
 void npuacl_event_put(struct npuacl_event *e);
+void npuacl_events_release(void);	/* all: no stream is left */
 /* Other streams wait by its flag, which records set and ResetEvent clears. */
 bool npuacl_event_has_flag(const struct npuacl_event *e);
 /* What tasks do with it; the stream is owned by the caller. */

@@ -465,10 +465,12 @@ void npuacl_pools_release(s32 device)
 	for (i = 0; i < pools.used; i++) {
 		p = (void *)(pools.base + (size_t)i * pools.size);
 		if (npuemu_slab_alive(&pools, p) && (device < 0 || p->dev->id == (u32)device) &&
-		    npuemu_slab_retire(&pools, p))
+		    npuemu_slab_retire(&pools, p)) {
 			npuemu_slab_free(&pools, p);
-		else if (p->dead && (device < 0 || p->dev->id == (u32)device))
+		} else if (p->dead && (device < 0 || p->dev->id == (u32)device)) {
+			p->dead = false;
 			npuemu_slab_free(&pools, p);
+		}
 	}
 }
 

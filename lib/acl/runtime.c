@@ -132,6 +132,7 @@ static void close_board(void)
 
 	if (!board)
 		return;
+	npuacl_events_release();
 	npuacl_memory_release(-1);
 	npuacl_hostmem_release();
 	for (i = 0; i < npuacl.devices; i++) {

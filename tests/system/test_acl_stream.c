@@ -546,6 +546,35 @@ static void handles(void **state)
 	acl_fails(aclrtSetDevice(-1), ACL_ERROR_RT_INVALID_DEVICEID);
 }
 
+/* What a program did not destroy is gone with aclFinalize, and can be told. */
+static void left_over(void **state)
+{
+	aclrtEvent e, timed;
+	aclrtContext ctx;
+	aclrtStream s;
+
+	(void)state;
+	acl_ok(aclrtCreateEvent(&timed));
+	acl_ok(aclrtCreateContext(&ctx, 0));
+	acl_ok(aclrtCreateStream(&s));
+	acl_ok(aclrtCreateEventWithFlag(&e, ACL_EVENT_SYNC));
+	acl_ok(aclrtStreamWaitEvent(s, e));
+	acl_ok(aclrtRecordEvent(e, NULL));
+	acl_ok(aclFinalize());
+	acl_fails(aclrtSynchronizeStream(s), ACL_ERROR_RT_CONTEXT_NULL);
+	acl_fails(aclrtSetCurrentContext(ctx), ACL_ERROR_RT_CONTEXT_NULL);
+	acl_fails(aclrtDestroyContext(ctx), ACL_ERROR_RT_CONTEXT_NULL);
+	acl_fails(aclrtDestroyStream(s), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtRecordEvent(e, NULL), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtDestroyEvent(e), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtDestroyEvent(timed), ACL_ERROR_RT_PARAM_INVALID);
+	/* and once more from the start */
+	acl_ok(aclInit(NULL));
+	acl_ok(aclrtSetDevice(0));
+	acl_fails(aclrtDestroyEvent(e), ACL_ERROR_RT_PARAM_INVALID);
+	acl_ok(aclrtSynchronizeDevice());
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -562,6 +591,7 @@ int main(void)
 		acl_test(host_functions),
 		acl_test(callbacks),
 		acl_test(handles),
+		acl_test(left_over),
 	};
 
 	sys_start();
