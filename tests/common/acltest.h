@@ -5,6 +5,7 @@
 
 #include <acl/acl.h>
 #include <stdlib.h>
+#include <string.h>
 #include "sys.h"
 
 static inline void acl_is(const char *file, int line, const char *what, aclError got, aclError want)
@@ -27,6 +28,36 @@ static inline void acl_is(const char *file, int line, const char *what, aclError
 		acl_is(__FILE__, __LINE__, #expr, (expr), (want));		\
 		sys_true(aclGetRecentErrMsg(), "%s left no message", #expr);	\
 	} while (0)
+
+/* It fails, and says @word. */
+#define acl_says(expr, want, word)						\
+	do {									\
+		const char *msg_;						\
+		acl_is(__FILE__, __LINE__, #expr, (expr), (want));		\
+		msg_ = aclGetRecentErrMsg();					\
+		sys_true(msg_ && strstr(msg_, word), "%s: nothing about \"%s\": %s", #expr, word,	\
+			 msg_ ? msg_ : "no message");				\
+	} while (0)
+
+/* A test on a board of its own, with device 0 set, that leaves nothing behind. */
+static inline int acl_begin(void **state)
+{
+	int rc = sys_setup(state);
+
+	if (rc)
+		return rc;
+	acl_ok(aclInit(NULL));
+	acl_ok(aclrtSetDevice(0));
+	return 0;
+}
+
+static inline int acl_end(void **state)
+{
+	acl_ok(aclFinalize());
+	return sys_teardown(state);
+}
+
+#define acl_test(fn) cmocka_unit_test_setup_teardown(fn, acl_begin, acl_end)
 
 /* A table of calls that are to give one code: ACL_CALL() makes a row's function. */
 struct acl_call {

@@ -292,17 +292,17 @@ static int end(void **state)
 	return 0;
 }
 
-#define acl_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
+#define acl_board_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		acl_test(device_states),
-		acl_test(device_comes_new),
-		acl_test(stream_states),
-		acl_test(registries),
-		acl_test(exceptions),
-		acl_test(bad_exceptions),
+		acl_board_test(device_states),
+		acl_board_test(device_comes_new),
+		acl_board_test(stream_states),
+		acl_board_test(registries),
+		acl_board_test(exceptions),
+		acl_board_test(bad_exceptions),
 	};
 
 	sys_start();

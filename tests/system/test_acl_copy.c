@@ -12,52 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "acltest.h"
 #include "sys.h"
 
-static void acl_is(const char *file, int line, const char *what, aclError got, aclError want)
-{
-	const char *msg;
-
-	if (got == want)
-		return;
-	msg = aclGetRecentErrMsg();
-	sys_fail(file, line, "%s: %d, not %d: %s", what, got, want, msg ? msg : "no message");
-}
-
-#define ok(expr) acl_is(__FILE__, __LINE__, #expr, (expr), ACL_SUCCESS)
-#define fails(expr, want)							\
-	do {									\
-		acl_is(__FILE__, __LINE__, #expr, (expr), (want));		\
-		sys_true(aclGetRecentErrMsg(), "%s left no message", #expr);	\
-	} while (0)
-/* It fails, and says @word. */
-#define says(expr, want, word)							\
-	do {									\
-		const char *msg_;						\
-		acl_is(__FILE__, __LINE__, #expr, (expr), (want));		\
-		msg_ = aclGetRecentErrMsg();					\
-		sys_true(msg_ && strstr(msg_, word), "%s: nothing about \"%s\": %s", #expr, word,	\
-			 msg_ ? msg_ : "no message");				\
-	} while (0)
-
-static int begin(void **state)
-{
-	int rc = sys_setup(state);
-
-	if (rc)
-		return rc;
-	ok(aclInit(NULL));
-	ok(aclrtSetDevice(0));
-	return 0;
-}
-
-static int end(void **state)
-{
-	ok(aclFinalize());
-	return sys_teardown(state);
-}
-
-#define acl_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* ---- Places ------------------------------------------------------------------------------- */
@@ -72,21 +29,21 @@ static unsigned char *place_get(enum where w, size_t n)
 
 	switch (w) {
 	case PEER:
-		ok(aclrtSetDevice(1));
-		ok(aclrtMalloc(&p, n, ACL_MEM_MALLOC_HUGE_FIRST));
-		ok(aclrtSetDevice(0));
+		acl_ok(aclrtSetDevice(1));
+		acl_ok(aclrtMalloc(&p, n, ACL_MEM_MALLOC_HUGE_FIRST));
+		acl_ok(aclrtSetDevice(0));
 		break;
 	case DEVICE:
-		ok(aclrtMalloc(&p, n, ACL_MEM_MALLOC_HUGE_FIRST));
+		acl_ok(aclrtMalloc(&p, n, ACL_MEM_MALLOC_HUGE_FIRST));
 		break;
 	case PINNED:
-		ok(aclrtMallocHost(&p, n));
+		acl_ok(aclrtMallocHost(&p, n));
 		break;
 	default:
 		p = aligned_alloc(4096, (n + 4095) & ~(size_t)4095);
 		sys_true(p, "out of memory");
 		if (w == REGISTERED)
-			ok(aclrtHostRegister(p, n, ACL_HOST_REGISTER_MAPPED, &dev));
+			acl_ok(aclrtHostRegister(p, n, ACL_HOST_REGISTER_MAPPED, &dev));
 		break;
 	}
 	return p;
@@ -97,13 +54,13 @@ static void place_put(enum where w, unsigned char *p)
 	switch (w) {
 	case DEVICE:
 	case PEER:
-		ok(aclrtFree(p));
+		acl_ok(aclrtFree(p));
 		break;
 	case PINNED:
-		ok(aclrtFreeHost(p));
+		acl_ok(aclrtFreeHost(p));
 		break;
 	case REGISTERED:
-		ok(aclrtHostUnregister(p));
+		acl_ok(aclrtHostUnregister(p));
 		free(p);
 		break;
 	default:
@@ -119,7 +76,7 @@ static bool on_device(enum where w)
 
 static void put(void *to, const void *from, size_t n)
 {
-	ok(aclrtMemcpy(to, n, from, n, ACL_MEMCPY_DEFAULT));
+	acl_ok(aclrtMemcpy(to, n, from, n, ACL_MEMCPY_DEFAULT));
 }
 
 /* ---- Bytes ---------------------------------------------------------------------------------- */
@@ -148,14 +105,14 @@ static void one_copy(struct copy *c, size_t n, size_t to, size_t from, aclrtStre
 	put(c->dst, c->want, all);
 	memcpy(c->want + GUARD + to, c->got, n);
 	if (stream) {
-		ok(aclrtMemcpyAsync(c->dst + GUARD + to, n, c->src + from, n, ACL_MEMCPY_DEFAULT, stream));
+		acl_ok(aclrtMemcpyAsync(c->dst + GUARD + to, n, c->src + from, n, ACL_MEMCPY_DEFAULT, stream));
 		/* pageable memory is the caller's again */
 		if (c->from == PAGEABLE)
 			memset(c->src + from, 0, n);
 		if (c->to != PAGEABLE)
-			ok(aclrtSynchronizeStream(stream));
+			acl_ok(aclrtSynchronizeStream(stream));
 	} else {
-		ok(aclrtMemcpy(c->dst + GUARD + to, n, c->src + from, n, ACL_MEMCPY_DEFAULT));
+		acl_ok(aclrtMemcpy(c->dst + GUARD + to, n, c->src + from, n, ACL_MEMCPY_DEFAULT));
 	}
 	memset(c->got, 0, all);
 	put(c->got, c->dst, all);
@@ -173,8 +130,8 @@ static void directions(bool async)
 	unsigned int t, f, i, k;
 
 	if (async)
-		ok(aclrtCreateStream(&stream));
-	ok(aclrtDeviceEnablePeerAccess(1, 0));
+		acl_ok(aclrtCreateStream(&stream));
+	acl_ok(aclrtDeviceEnablePeerAccess(1, 0));
 	c.want = malloc(room);
 	c.got = malloc(room);
 	for (t = 0; t < PLACES; t++) {
@@ -188,7 +145,7 @@ static void directions(bool async)
 			c.dst = dst[t];
 			c.src = src[f];
 			if (async && !on_device(c.to) && !on_device(c.from)) {
-				fails(aclrtMemcpyAsync(c.dst, 16, c.src, 16, ACL_MEMCPY_DEFAULT, stream),
+				acl_fails(aclrtMemcpyAsync(c.dst, 16, c.src, 16, ACL_MEMCPY_DEFAULT, stream),
 				      ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
 				continue;
 			}
@@ -203,8 +160,8 @@ static void directions(bool async)
 	free(c.want);
 	free(c.got);
 	if (async)
-		ok(aclrtDestroyStream(stream));
-	ok(aclrtResetDevice(1));
+		acl_ok(aclrtDestroyStream(stream));
+	acl_ok(aclrtResetDevice(1));
 }
 
 static void at_once(void **state)
@@ -228,28 +185,28 @@ static void across_ranges(void **state)
 	void *dev;
 
 	(void)state;
-	ok(aclrtCreateStream(&s));
-	ok(aclrtHostRegister(h + 4096, 4096, ACL_HOST_REGISTER_MAPPED, &dev));
-	ok(aclrtHostRegister(h + 3 * 4096, 4096, ACL_HOST_REGISTER_MAPPED, &dev));
+	acl_ok(aclrtCreateStream(&s));
+	acl_ok(aclrtHostRegister(h + 4096, 4096, ACL_HOST_REGISTER_MAPPED, &dev));
+	acl_ok(aclrtHostRegister(h + 3 * 4096, 4096, ACL_HOST_REGISTER_MAPPED, &dev));
 	sys_fill(h, N, 1);
-	ok(aclrtMemcpy(d, N, h, N, ACL_MEMCPY_HOST_TO_DEVICE));
-	ok(aclrtMemcpy(got, N, d, N, ACL_MEMCPY_DEVICE_TO_HOST));
+	acl_ok(aclrtMemcpy(d, N, h, N, ACL_MEMCPY_HOST_TO_DEVICE));
+	acl_ok(aclrtMemcpy(got, N, d, N, ACL_MEMCPY_DEVICE_TO_HOST));
 	sys_same("an array registered in parts", got, h, N);
 	sys_fill(h, N, 2);
 	memcpy(got, h, N);
-	ok(aclrtMemcpyAsync(d + 1, N - 1, h + 5, N - 5, ACL_MEMCPY_HOST_TO_DEVICE, s));
+	acl_ok(aclrtMemcpyAsync(d + 1, N - 1, h + 5, N - 5, ACL_MEMCPY_HOST_TO_DEVICE, s));
 	memset(h, 0, N);
-	ok(aclrtMemcpyAsync(h, N, d + 1, N - 5, ACL_MEMCPY_DEVICE_TO_HOST, s));
+	acl_ok(aclrtMemcpyAsync(h, N, d + 1, N - 5, ACL_MEMCPY_DEVICE_TO_HOST, s));
 	sys_same("there and back", h, got + 5, N - 5);
-	ok(aclrtMemsetD32(h + 2, N - 2, 0x01020304, (N - 2) / 4));
+	acl_ok(aclrtMemsetD32(h + 2, N - 2, 0x01020304, (N - 2) / 4));
 	sys_true(h[2] == 4 && h[3] == 3 && !memcmp(h + 2, h + 6, N - 8), "words across ranges");
-	ok(aclrtMemcpy2d(d, 100, h + 2, 101, 99, 150, ACL_MEMCPY_HOST_TO_DEVICE));
-	ok(aclrtMemcpy2dAsync(d, 100, h + 2, 101, 99, 150, ACL_MEMCPY_HOST_TO_DEVICE, s));
-	ok(aclrtMemcpy(got, N, d, 150 * 100, ACL_MEMCPY_DEFAULT));
+	acl_ok(aclrtMemcpy2d(d, 100, h + 2, 101, 99, 150, ACL_MEMCPY_HOST_TO_DEVICE));
+	acl_ok(aclrtMemcpy2dAsync(d, 100, h + 2, 101, 99, 150, ACL_MEMCPY_HOST_TO_DEVICE, s));
+	acl_ok(aclrtMemcpy(got, N, d, 150 * 100, ACL_MEMCPY_DEFAULT));
 	sys_same("the last row", got + 149 * 100, h + 2 + 149 * 101, 99);
-	ok(aclrtHostUnregister(h + 4096));
-	ok(aclrtHostUnregister(h + 3 * 4096));
-	ok(aclrtDestroyStream(s));
+	acl_ok(aclrtHostUnregister(h + 4096));
+	acl_ok(aclrtHostUnregister(h + 3 * 4096));
+	acl_ok(aclrtDestroyStream(s));
 	place_put(DEVICE, d);
 	free(h);
 	free(got);
@@ -263,31 +220,31 @@ static void through_a_buffer(void **state)
 	aclrtEvent e;
 
 	(void)state;
-	ok(aclrtCreateStream(&s));
-	ok(aclrtCreateStream(&other));
-	ok(aclrtCreateEventWithFlag(&e, ACL_EVENT_SYNC));
-	ok(aclrtMemset(d, 8192, 0, 8192));
-	ok(aclrtStreamWaitEvent(s, e));
+	acl_ok(aclrtCreateStream(&s));
+	acl_ok(aclrtCreateStream(&other));
+	acl_ok(aclrtCreateEventWithFlag(&e, ACL_EVENT_SYNC));
+	acl_ok(aclrtMemset(d, 8192, 0, 8192));
+	acl_ok(aclrtStreamWaitEvent(s, e));
 	sys_fill(h, 4096, 5);
-	ok(aclrtMemcpyAsync(d, 4096, h, 4096, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, s));
+	acl_ok(aclrtMemcpyAsync(d, 4096, h, 4096, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, s));
 	sys_fill(h, 4096, 6);
-	ok(aclrtMemcpyAsync(d + 4096, 4096, h, 4096, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, s));
+	acl_ok(aclrtMemcpyAsync(d + 4096, 4096, h, 4096, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, s));
 	memset(h, 0, 4096);
-	ok(aclrtMemcpy(got, 8192, d, 8192, ACL_MEMCPY_DEFAULT));
+	acl_ok(aclrtMemcpy(got, 8192, d, 8192, ACL_MEMCPY_DEFAULT));
 	sys_is_byte("not yet copied", got, 8192, 0);
-	ok(aclrtRecordEvent(e, other));
-	ok(aclrtSynchronizeStream(s));
-	ok(aclrtMemcpy(got, 8192, d, 8192, ACL_MEMCPY_DEFAULT));
+	acl_ok(aclrtRecordEvent(e, other));
+	acl_ok(aclrtSynchronizeStream(s));
+	acl_ok(aclrtMemcpy(got, 8192, d, 8192, ACL_MEMCPY_DEFAULT));
 	sys_is_filled("the first", got, 4096, 5);
 	sys_is_filled("the second", got + 4096, 4096, 6);
 	/* dropped, it leaks nothing */
-	ok(aclrtResetEvent(e, other));
-	ok(aclrtSynchronizeStream(other));
-	ok(aclrtStreamWaitEvent(s, e));
-	ok(aclrtMemcpyAsync(d, 4096, h, 4096, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, s));
-	ok(aclrtDestroyStreamForce(s));
-	ok(aclrtDestroyStream(other));
-	ok(aclrtDestroyEvent(e));
+	acl_ok(aclrtResetEvent(e, other));
+	acl_ok(aclrtSynchronizeStream(other));
+	acl_ok(aclrtStreamWaitEvent(s, e));
+	acl_ok(aclrtMemcpyAsync(d, 4096, h, 4096, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, s));
+	acl_ok(aclrtDestroyStreamForce(s));
+	acl_ok(aclrtDestroyStream(other));
+	acl_ok(aclrtDestroyEvent(e));
 	place_put(PINNED, h);
 	place_put(DEVICE, d);
 }
@@ -301,56 +258,56 @@ static void wrong_copies(void **state)
 	aclrtStream s;
 
 	(void)state;
-	ok(aclrtCreateStream(&s));
-	fails(aclrtMemcpy(NULL, 8, d, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy(d, 8, NULL, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy(d, 7, e, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy(d, 8, e, 8, (aclrtMemcpyKind)8), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy(d, 8, e, 8, (aclrtMemcpyKind)-1), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyAsync(NULL, 8, d, 8, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyAsync(d, 7, e, 8, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyAsync(d, 8, e, 8, ACL_MEMCPY_DEFAULT, (aclrtStream)d), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtMemcpyAsyncWithCondition(h, 8, host, 8, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-	fails(aclrtMemcpyAsync(d, 8, e, 8, ACL_MEMCPY_HOST_TO_HOST, s), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	acl_ok(aclrtCreateStream(&s));
+	acl_fails(aclrtMemcpy(NULL, 8, d, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy(d, 8, NULL, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy(d, 7, e, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy(d, 8, e, 8, (aclrtMemcpyKind)8), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy(d, 8, e, 8, (aclrtMemcpyKind)-1), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpyAsync(NULL, 8, d, 8, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpyAsync(d, 7, e, 8, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpyAsync(d, 8, e, 8, ACL_MEMCPY_DEFAULT, (aclrtStream)d), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtMemcpyAsyncWithCondition(h, 8, host, 8, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	acl_fails(aclrtMemcpyAsync(d, 8, e, 8, ACL_MEMCPY_HOST_TO_HOST, s), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
 	/* nothing to do */
-	ok(aclrtMemcpy(d, 0, e, 0, ACL_MEMCPY_DEFAULT));
-	ok(aclrtMemcpyAsync(d, 0, e, 0, ACL_MEMCPY_DEFAULT, s));
-	ok(aclrtMemset(d, 0, 1, 0));
+	acl_ok(aclrtMemcpy(d, 0, e, 0, ACL_MEMCPY_DEFAULT));
+	acl_ok(aclrtMemcpyAsync(d, 0, e, 0, ACL_MEMCPY_DEFAULT, s));
+	acl_ok(aclrtMemset(d, 0, 1, 0));
 	/* a kind that is not what the addresses say */
-	ok(aclrtMemcpy(d, 8, host, 8, ACL_MEMCPY_DEVICE_TO_HOST));
-	ok(aclrtMemcpy(d, 8, e, 8, ACL_MEMCPY_HOST_TO_HOST));
+	acl_ok(aclrtMemcpy(d, 8, host, 8, ACL_MEMCPY_DEVICE_TO_HOST));
+	acl_ok(aclrtMemcpy(d, 8, e, 8, ACL_MEMCPY_HOST_TO_HOST));
 	/* 1000 is 1024 with what it is rounded up to */
-	ok(aclrtMemcpy(d, 1024, host, 1024, ACL_MEMCPY_DEFAULT));
-	says(aclrtMemcpy(d, 1025, host, 1025, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "1 bytes too long");
-	says(aclrtMemcpy(d + 1000, 100, host, 100, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "too long");
-	says(aclrtMemcpy(host, 2000, d, 2000, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "source");
-	says(aclrtMemcpy(d, 2000, h, 2000, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "too long");
-	says(aclrtMemcpyAsync(h, 2000, d, 2000, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_PARAM_INVALID, "too long");
-	fails(aclrtMemcpy(d, SIZE_MAX, host, SIZE_MAX, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtMemcpy((void *)(~0ul - 5), 100, host, 100, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
-	says(aclrtMemcpy(d + 10, 900, d, 900, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "overlap");
-	says(aclrtMemcpyAsync(d, 900, d + 899, 900, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_PARAM_INVALID, "too long");
-	ok(aclrtMemcpy(d, 900, d, 900, ACL_MEMCPY_DEFAULT));
+	acl_ok(aclrtMemcpy(d, 1024, host, 1024, ACL_MEMCPY_DEFAULT));
+	acl_says(aclrtMemcpy(d, 1025, host, 1025, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "1 bytes too long");
+	acl_says(aclrtMemcpy(d + 1000, 100, host, 100, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "too long");
+	acl_says(aclrtMemcpy(host, 2000, d, 2000, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "source");
+	acl_says(aclrtMemcpy(d, 2000, h, 2000, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "too long");
+	acl_says(aclrtMemcpyAsync(h, 2000, d, 2000, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_PARAM_INVALID, "too long");
+	acl_fails(aclrtMemcpy(d, SIZE_MAX, host, SIZE_MAX, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtMemcpy((void *)(~0ul - 5), 100, host, 100, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
+	acl_says(aclrtMemcpy(d + 10, 900, d, 900, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "overlap");
+	acl_says(aclrtMemcpyAsync(d, 900, d + 899, 900, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_PARAM_INVALID, "too long");
+	acl_ok(aclrtMemcpy(d, 900, d, 900, ACL_MEMCPY_DEFAULT));
 	/* not there */
 	hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	munmap(hole, 4096);
-	fails(aclrtMemcpy(d, 8, hole, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtMemcpy(hole, 8, d, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtMemcpy(d, 8, (void *)8, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtMemcpy(d, 8, hole, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtMemcpy(hole, 8, d, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtMemcpy(d, 8, (void *)8, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
 	munmap(hole + 4096, 4096);
 	/* freed */
 	gone = place_get(DEVICE, 4096);
 	place_put(DEVICE, gone);
-	says(aclrtMemcpy(gone, 8, host, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "freed");
-	says(aclrtMemcpy(host, 8, gone + 100, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "freed");
-	says(aclrtMemset(gone, 8, 0, 8), ACL_ERROR_RT_PARAM_INVALID, "freed");
-	fails(aclrtMemcpyAsync(gone, 8, h, 8, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	acl_says(aclrtMemcpy(gone, 8, host, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "freed");
+	acl_says(aclrtMemcpy(host, 8, gone + 100, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "freed");
+	acl_says(aclrtMemset(gone, 8, 0, 8), ACL_ERROR_RT_PARAM_INVALID, "freed");
+	acl_fails(aclrtMemcpyAsync(gone, 8, h, 8, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
 	gone = place_get(PINNED, 1 << 20);
 	place_put(PINNED, gone);
-	says(aclrtMemcpy(d, 8, gone, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "freed");
+	acl_says(aclrtMemcpy(d, 8, gone, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "freed");
 	/* all of that has left the stream alone */
-	ok(aclrtSynchronizeStream(s));
-	ok(aclrtDestroyStream(s));
+	acl_ok(aclrtSynchronizeStream(s));
+	acl_ok(aclrtDestroyStream(s));
 	place_put(DEVICE, d);
 	place_put(DEVICE, e);
 	place_put(PINNED, h);
@@ -365,25 +322,25 @@ static void freed_while_queued(void **state)
 	aclError ret;
 
 	(void)state;
-	ok(aclrtCreateStream(&s));
-	ok(aclrtCreateStream(&other));
-	ok(aclrtCreateEventWithFlag(&e, ACL_EVENT_SYNC));
+	acl_ok(aclrtCreateStream(&s));
+	acl_ok(aclrtCreateStream(&other));
+	acl_ok(aclrtCreateEventWithFlag(&e, ACL_EVENT_SYNC));
 	gone = place_get(DEVICE, 65536);
 	h = place_get(PINNED, 1 << 20);
-	ok(aclrtStreamWaitEvent(s, e));
-	ok(aclrtMemcpyAsync(d, 65536, gone, 65536, ACL_MEMCPY_DEFAULT, s));
-	ok(aclrtMemcpyAsync(d, 65536, h, 65536, ACL_MEMCPY_DEFAULT, s));
+	acl_ok(aclrtStreamWaitEvent(s, e));
+	acl_ok(aclrtMemcpyAsync(d, 65536, gone, 65536, ACL_MEMCPY_DEFAULT, s));
+	acl_ok(aclrtMemcpyAsync(d, 65536, h, 65536, ACL_MEMCPY_DEFAULT, s));
 	place_put(DEVICE, gone);
 	place_put(PINNED, h);
-	ok(aclrtRecordEvent(e, other));
+	acl_ok(aclrtRecordEvent(e, other));
 	ret = aclrtSynchronizeStream(s);
 	sys_eq(ret, ACL_ERROR_RT_SYS_DMA);
 	/* it goes on */
-	ok(aclrtMemsetAsync(d, 65536, 7, 65536, s));
-	ok(aclrtSynchronizeStream(s));
-	ok(aclrtDestroyStream(s));
-	ok(aclrtDestroyStream(other));
-	ok(aclrtDestroyEvent(e));
+	acl_ok(aclrtMemsetAsync(d, 65536, 7, 65536, s));
+	acl_ok(aclrtSynchronizeStream(s));
+	acl_ok(aclrtDestroyStream(s));
+	acl_ok(aclrtDestroyStream(other));
+	acl_ok(aclrtDestroyEvent(e));
 	place_put(DEVICE, d);
 }
 
@@ -393,27 +350,27 @@ static void peers(void **state)
 	aclrtStream s;
 
 	(void)state;
-	ok(aclrtCreateStream(&s));
+	acl_ok(aclrtCreateStream(&s));
 	sys_fill(host, 4096, 3);
 	put(a, host, 4096);
-	says(aclrtMemcpy(b, 4096, a, 4096, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "aclrtDeviceEnablePeerAccess");
-	says(aclrtMemcpyAsync(a, 4096, b, 4096, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_PARAM_INVALID,
+	acl_says(aclrtMemcpy(b, 4096, a, 4096, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "aclrtDeviceEnablePeerAccess");
+	acl_says(aclrtMemcpyAsync(a, 4096, b, 4096, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_PARAM_INVALID,
 	     "aclrtDeviceEnablePeerAccess");
-	ok(aclrtDeviceEnablePeerAccess(1, 0));
-	ok(aclrtMemcpy(b, 4096, a, 4096, ACL_MEMCPY_DEFAULT));
-	ok(aclrtMemset(a, 4096, 0, 4096));
-	ok(aclrtMemcpyAsync(a, 4096, b, 4096, ACL_MEMCPY_INTER_DEVICE_TO_DEVICE, s));
-	ok(aclrtSynchronizeStream(s));
+	acl_ok(aclrtDeviceEnablePeerAccess(1, 0));
+	acl_ok(aclrtMemcpy(b, 4096, a, 4096, ACL_MEMCPY_DEFAULT));
+	acl_ok(aclrtMemset(a, 4096, 0, 4096));
+	acl_ok(aclrtMemcpyAsync(a, 4096, b, 4096, ACL_MEMCPY_INTER_DEVICE_TO_DEVICE, s));
+	acl_ok(aclrtSynchronizeStream(s));
 	memset(host, 0, 4096);
 	put(host, a, 4096);
 	sys_is_filled("to the peer and back", host, 4096, 3);
 	/* one way: the peer has not been told */
-	ok(aclrtSetDevice(1));
-	fails(aclrtMemcpy(b, 4096, a, 4096, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
-	ok(aclrtSetDevice(0));
-	ok(aclrtDeviceDisablePeerAccess(1));
-	fails(aclrtMemcpy(b, 4096, a, 4096, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
-	ok(aclrtDestroyStream(s));
+	acl_ok(aclrtSetDevice(1));
+	acl_fails(aclrtMemcpy(b, 4096, a, 4096, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
+	acl_ok(aclrtSetDevice(0));
+	acl_ok(aclrtDeviceDisablePeerAccess(1));
+	acl_fails(aclrtMemcpy(b, 4096, a, 4096, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID);
+	acl_ok(aclrtDestroyStream(s));
 	place_put(DEVICE, a);
 	place_put(PEER, b);
 }
@@ -434,7 +391,7 @@ static void rows(void **state)
 	int k;
 
 	(void)state;
-	ok(aclrtCreateStream(&s));
+	acl_ok(aclrtCreateStream(&s));
 	sys_fill(from, ROOM, 1);
 	put(src, from, ROOM);
 	put(pin, from, ROOM);
@@ -448,38 +405,38 @@ static void rows(void **state)
 			for (y = 0; y < h; y++)
 				memcpy(want + y * dp, from + y * sp, w);
 			if (k == 0)
-				ok(aclrtMemcpy2d(dst, dp, from, sp, w, h, ACL_MEMCPY_HOST_TO_DEVICE));
+				acl_ok(aclrtMemcpy2d(dst, dp, from, sp, w, h, ACL_MEMCPY_HOST_TO_DEVICE));
 			else if (k == 1)
-				ok(aclrtMemcpy2d(got, dp, src, sp, w, h, ACL_MEMCPY_DEFAULT));
+				acl_ok(aclrtMemcpy2d(got, dp, src, sp, w, h, ACL_MEMCPY_DEFAULT));
 			else if (k == 2)
-				ok(aclrtMemcpy2dAsync(dst, dp, src, sp, w, h, ACL_MEMCPY_DEVICE_TO_DEVICE, s));
+				acl_ok(aclrtMemcpy2dAsync(dst, dp, src, sp, w, h, ACL_MEMCPY_DEVICE_TO_DEVICE, s));
 			else if (k == 3)
-				ok(aclrtMemcpy2dAsync(dst, dp, pin, sp, w, h, ACL_MEMCPY_HOST_TO_DEVICE, s));
+				acl_ok(aclrtMemcpy2dAsync(dst, dp, pin, sp, w, h, ACL_MEMCPY_HOST_TO_DEVICE, s));
 			else
-				ok(aclrtMemcpy2dAsync(got, dp, src, sp, w, h, ACL_MEMCPY_DEVICE_TO_HOST, s));
+				acl_ok(aclrtMemcpy2dAsync(got, dp, src, sp, w, h, ACL_MEMCPY_DEVICE_TO_HOST, s));
 			if (k == 2 || k == 3)
-				ok(aclrtSynchronizeStream(s));
+				acl_ok(aclrtSynchronizeStream(s));
 			if (k != 1 && k != 4)
 				put(got, dst, ROOM);
 			sys_same("rows", got, want, ROOM);
 		}
-	ok(aclrtMemcpy2d(dst, 10, from, 10, 0, 5, ACL_MEMCPY_DEFAULT));
-	ok(aclrtMemcpy2dAsync(dst, 10, from, 10, 5, 0, ACL_MEMCPY_DEFAULT, s));
-	fails(aclrtMemcpy2d(NULL, 10, from, 10, 5, 5, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy2d(dst, 10, NULL, 10, 5, 5, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy2d(dst, 4, from, 10, 5, 5, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy2d(dst, 10, from, 4, 5, 5, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy2d(dst, 6000000, from, 6000000, 5000001, 1, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy2d(dst, 1, from, 1, 1, 5242881, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy2dAsync(dst, 3ul << 30, from, 10, 5, 2, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy2d(dst, 10, src, 10, 5, 5, ACL_MEMCPY_DEVICE_TO_DEVICE), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpy2d(dst, 10, src, 10, 5, 5, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-	fails(aclrtMemcpy2dAsync(got, 10, from, 10, 5, 5, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-	says(aclrtMemcpy2d(dst, 70000, from, 10, 5, 16, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "too long");
-	says(aclrtMemcpy2dAsync(dst, 10, src, 70000, 5, 16, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_PARAM_INVALID,
+	acl_ok(aclrtMemcpy2d(dst, 10, from, 10, 0, 5, ACL_MEMCPY_DEFAULT));
+	acl_ok(aclrtMemcpy2dAsync(dst, 10, from, 10, 5, 0, ACL_MEMCPY_DEFAULT, s));
+	acl_fails(aclrtMemcpy2d(NULL, 10, from, 10, 5, 5, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy2d(dst, 10, NULL, 10, 5, 5, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy2d(dst, 4, from, 10, 5, 5, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy2d(dst, 10, from, 4, 5, 5, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy2d(dst, 6000000, from, 6000000, 5000001, 1, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy2d(dst, 1, from, 1, 1, 5242881, ACL_MEMCPY_DEFAULT), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy2dAsync(dst, 3ul << 30, from, 10, 5, 2, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy2d(dst, 10, src, 10, 5, 5, ACL_MEMCPY_DEVICE_TO_DEVICE), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpy2d(dst, 10, src, 10, 5, 5, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	acl_fails(aclrtMemcpy2dAsync(got, 10, from, 10, 5, 5, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	acl_says(aclrtMemcpy2d(dst, 70000, from, 10, 5, 16, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_PARAM_INVALID, "too long");
+	acl_says(aclrtMemcpy2dAsync(dst, 10, src, 70000, 5, 16, ACL_MEMCPY_DEFAULT, s), ACL_ERROR_RT_PARAM_INVALID,
 	     "too long");
-	ok(aclrtMemcpy2d(dst, 70000, from, 10, 5, 15, ACL_MEMCPY_DEFAULT));
-	ok(aclrtDestroyStream(s));
+	acl_ok(aclrtMemcpy2d(dst, 70000, from, 10, 5, 15, ACL_MEMCPY_DEFAULT));
+	acl_ok(aclrtDestroyStream(s));
 	place_put(DEVICE, dst);
 	place_put(DEVICE, src);
 	place_put(PINNED, pin);
@@ -524,7 +481,7 @@ static void batches(void **state)
 	int k;
 
 	(void)state;
-	ok(aclrtCreateStream(&s));
+	acl_ok(aclrtCreateStream(&s));
 	for (k = 0; k < 4; k++) {
 		unsigned char *host = k & 1 ? m : h;
 
@@ -537,10 +494,10 @@ static void batches(void **state)
 			l.max[i] = STEP;
 			l.n[i] = i % 5 ? STEP : 0;
 		}
-		ok(aclrtMemset(d, ROOM, 0x11, ROOM));
-		ok(batch(&l, ENTRIES, k & 2 ? s : NULL));
+		acl_ok(aclrtMemset(d, ROOM, 0x11, ROOM));
+		acl_ok(batch(&l, ENTRIES, k & 2 ? s : NULL));
 		sys_eq(l.fail, SIZE_MAX);
-		ok(aclrtSynchronizeStream(s));
+		acl_ok(aclrtSynchronizeStream(s));
 		put(got, d, ROOM);
 		for (i = 0; i < ENTRIES; i++)
 			if (i % 5)
@@ -558,17 +515,17 @@ static void batches(void **state)
 			l.n[i] = i % 5 ? STEP : 0;
 		}
 		if (k & 2)
-			ok(aclrtMemcpyBatchAsyncV2(l.dst, l.max, l.src, l.n, ENTRIES, l.attr, l.from, 2, s));
+			acl_ok(aclrtMemcpyBatchAsyncV2(l.dst, l.max, l.src, l.n, ENTRIES, l.attr, l.from, 2, s));
 		else
-			ok(aclrtMemcpyBatchV2(l.dst, l.max, l.src, l.n, ENTRIES, l.attr, l.from, 2));
+			acl_ok(aclrtMemcpyBatchV2(l.dst, l.max, l.src, l.n, ENTRIES, l.attr, l.from, 2));
 		if (host == h)
-			ok(aclrtSynchronizeStream(s));
+			acl_ok(aclrtSynchronizeStream(s));
 		for (i = 1; i < ENTRIES; i += i % 5 == 4 ? 2 : 1)
 			sys_same("an entry back", host + i * STEP, got + i * STEP, STEP);
 	}
 	/* which one is wrong, and that nothing was copied */
 	sys_fill(h, ROOM, 1);
-	ok(aclrtMemset(d, ROOM, 0x22, ROOM));
+	acl_ok(aclrtMemset(d, ROOM, 0x22, ROOM));
 	for (i = 0; i < ENTRIES; i++) {
 		l.dst[i] = d + i * STEP;
 		l.src[i] = h + i * STEP;
@@ -577,55 +534,55 @@ static void batches(void **state)
 	l.attr[0] = down;
 	l.attr[1] = down;
 	l.n[77] = STEP + 1;
-	says(batch(&l, ENTRIES, NULL), ACL_ERROR_INVALID_PARAM, "copy 77");
+	acl_says(batch(&l, ENTRIES, NULL), ACL_ERROR_INVALID_PARAM, "copy 77");
 	sys_eq(l.fail, 77);
 	l.n[77] = STEP;
 	l.src[140] = NULL;
-	fails(batch(&l, ENTRIES, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(batch(&l, ENTRIES, s), ACL_ERROR_INVALID_PARAM);
 	sys_eq(l.fail, 140);
 	l.src[140] = d;			/* device to device */
 	l.dst[140] = d + STEP;
-	fails(batch(&l, ENTRIES, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(batch(&l, ENTRIES, s), ACL_ERROR_INVALID_PARAM);
 	sys_eq(l.fail, 140);
 	l.dst[140] = h;			/* the other direction, and so is said */
 	l.attr[1] = up;
 	l.from[1] = 140;
-	says(batch(&l, 141, NULL), ACL_ERROR_RT_PARAM_INVALID, "direction");
+	acl_says(batch(&l, 141, NULL), ACL_ERROR_RT_PARAM_INVALID, "direction");
 	sys_eq(l.fail, 140);
 	l.attr[0].dstLoc.id = 1;
-	fails(batch(&l, 10, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(batch(&l, 10, NULL), ACL_ERROR_INVALID_PARAM);
 	sys_eq(l.fail, SIZE_MAX);	/* attributes begin beyond the end: nobody's in particular */
 	l.nattrs = 1;
-	fails(batch(&l, 10, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(batch(&l, 10, NULL), ACL_ERROR_INVALID_PARAM);
 	sys_eq(l.fail, 0);
 	l.attr[0].dstLoc.id = 0;
 	l.dst[5] = d + ROOM - 1;
-	says(batch(&l, 10, NULL), ACL_ERROR_RT_PARAM_INVALID, "too long");
+	acl_says(batch(&l, 10, NULL), ACL_ERROR_RT_PARAM_INVALID, "too long");
 	sys_eq(l.fail, 5);
 	put(got, d, ROOM);
 	sys_is_byte("nothing was copied", got, ROOM, 0x22);
 	l.dst[5] = d + 5 * STEP;
 	l.nattrs = 0;
-	fails(batch(&l, 10, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(batch(&l, 10, NULL), ACL_ERROR_INVALID_PARAM);
 	sys_eq(l.fail, SIZE_MAX);
 	l.nattrs = 11;
-	fails(batch(&l, 10, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(batch(&l, 10, s), ACL_ERROR_INVALID_PARAM);
 	l.nattrs = 2;
 	l.from[1] = 0;
-	fails(batch(&l, 10, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(batch(&l, 10, s), ACL_ERROR_INVALID_PARAM);
 	l.from[0] = 1;
 	l.from[1] = 2;
-	fails(batch(&l, 10, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(batch(&l, 10, s), ACL_ERROR_INVALID_PARAM);
 	l.from[0] = 0;
-	fails(batch(&l, 0, s), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyBatch(NULL, l.max, l.src, l.n, 1, l.attr, l.from, 1, &l.fail), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyBatch(l.dst, NULL, l.src, l.n, 1, l.attr, l.from, 1, &l.fail), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyBatchV2(l.dst, l.max, NULL, l.n, 1, l.attr, l.from, 1), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyBatchV2(l.dst, l.max, l.src, NULL, 1, l.attr, l.from, 1), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyBatchAsyncV2(l.dst, l.max, l.src, l.n, 1, NULL, l.from, 1, s), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyBatchAsyncV2(l.dst, l.max, l.src, l.n, 1, l.attr, NULL, 1, s), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyBatch(l.dst, l.max, l.src, l.n, 1, l.attr, l.from, 1, NULL), ACL_ERROR_INVALID_PARAM);
-	ok(aclrtDestroyStream(s));
+	acl_fails(batch(&l, 0, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpyBatch(NULL, l.max, l.src, l.n, 1, l.attr, l.from, 1, &l.fail), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpyBatch(l.dst, NULL, l.src, l.n, 1, l.attr, l.from, 1, &l.fail), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpyBatchV2(l.dst, l.max, NULL, l.n, 1, l.attr, l.from, 1), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpyBatchV2(l.dst, l.max, l.src, NULL, 1, l.attr, l.from, 1), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpyBatchAsyncV2(l.dst, l.max, l.src, l.n, 1, NULL, l.from, 1, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpyBatchAsyncV2(l.dst, l.max, l.src, l.n, 1, l.attr, NULL, 1, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpyBatch(l.dst, l.max, l.src, l.n, 1, l.attr, l.from, 1, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_ok(aclrtDestroyStream(s));
 	place_put(DEVICE, d);
 	place_put(PINNED, h);
 	free(m);
@@ -643,61 +600,61 @@ static void indirect(void **state)
 	void *desc;
 
 	(void)state;
-	ok(aclrtCreateStream(&s));
+	acl_ok(aclrtCreateStream(&s));
 	sys_fill(host, 8192, 1);
 	put(d, host, 8192);
-	ok(aclrtMemset(e, 8192, 0, 8192));
+	acl_ok(aclrtMemset(e, 8192, 0, 8192));
 	/* the addresses come with the stream, after the call */
 	list[0] = e;
 	list[1] = d;
-	ok(aclrtMemcpyAsync(at, 16, list, 16, ACL_MEMCPY_HOST_TO_DEVICE, s));
-	ok(aclrtMemcpyAsyncWithOffset(at, 1000, 100, (const void **)(at + 1), 1000, 50,
+	acl_ok(aclrtMemcpyAsync(at, 16, list, 16, ACL_MEMCPY_HOST_TO_DEVICE, s));
+	acl_ok(aclrtMemcpyAsyncWithOffset(at, 1000, 100, (const void **)(at + 1), 1000, 50,
 				      ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s));
-	ok(aclrtSynchronizeStream(s));
+	acl_ok(aclrtSynchronizeStream(s));
 	put(got, e, 8192);
 	sys_is_byte("before", got, 100, 0);
 	sys_same("copied", got + 100, host + 50, 1000);
 	sys_is_byte("behind", got + 1100, 8192 - 1100, 0);
 	/* wrong ones are found when it runs */
-	ok(aclrtMemcpyAsyncWithOffset(at, 1000, 7500, (const void **)(at + 1), 1000, 0,
+	acl_ok(aclrtMemcpyAsyncWithOffset(at, 1000, 7500, (const void **)(at + 1), 1000, 0,
 				      ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s));
-	fails(aclrtSynchronizeStream(s), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtMemcpyAsyncWithOffset(NULL, 1, 0, (const void **)at, 1, 0, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s),
+	acl_fails(aclrtSynchronizeStream(s), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtMemcpyAsyncWithOffset(NULL, 1, 0, (const void **)at, 1, 0, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s),
 	      ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyAsyncWithOffset(at, 1, 0, NULL, 1, 0, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s),
+	acl_fails(aclrtMemcpyAsyncWithOffset(at, 1, 0, NULL, 1, 0, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s),
 	      ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyAsyncWithOffset(at, 1, 0, (const void **)at, 2, 0, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s),
+	acl_fails(aclrtMemcpyAsyncWithOffset(at, 1, 0, (const void **)at, 2, 0, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s),
 	      ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyAsyncWithOffset(at, 1, 0, (const void **)at, 1, 0, ACL_MEMCPY_DEVICE_TO_HOST, s),
+	acl_fails(aclrtMemcpyAsyncWithOffset(at, 1, 0, (const void **)at, 1, 0, ACL_MEMCPY_DEVICE_TO_HOST, s),
 	      ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-	fails(aclrtMemcpyAsyncWithOffset(list, 1, 0, (const void **)at, 1, 0, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s),
+	acl_fails(aclrtMemcpyAsyncWithOffset(list, 1, 0, (const void **)at, 1, 0, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s),
 	      ACL_ERROR_RT_PARAM_INVALID);
 
-	ok(aclrtGetMemcpyDescSize(ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, &size));
-	fails(aclrtGetMemcpyDescSize(ACL_MEMCPY_DEVICE_TO_HOST, &size), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-	fails(aclrtGetMemcpyDescSize(ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_ok(aclrtGetMemcpyDescSize(ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, &size));
+	acl_fails(aclrtGetMemcpyDescSize(ACL_MEMCPY_DEVICE_TO_HOST, &size), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	acl_fails(aclrtGetMemcpyDescSize(ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, NULL), ACL_ERROR_INVALID_PARAM);
 	desc = place_get(DEVICE, size);
-	ok(aclrtMemset(desc, size, 0, size));
-	ok(aclrtMemcpyAsyncWithDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s));
-	says(aclrtSynchronizeStream(s), ACL_ERROR_RT_PARAM_INVALID, "no descriptor");
-	ok(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 8192, NULL));
-	ok(aclrtMemcpyAsyncWithDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s));
-	ok(aclrtSynchronizeStream(s));
+	acl_ok(aclrtMemset(desc, size, 0, size));
+	acl_ok(aclrtMemcpyAsyncWithDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s));
+	acl_says(aclrtSynchronizeStream(s), ACL_ERROR_RT_PARAM_INVALID, "no descriptor");
+	acl_ok(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 8192, NULL));
+	acl_ok(aclrtMemcpyAsyncWithDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s));
+	acl_ok(aclrtSynchronizeStream(s));
 	put(got, e, 8192);
 	sys_same("by descriptor", got, host, 8192);
-	fails(aclrtSetMemcpyDesc(NULL, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 8, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, NULL, e, 8, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, NULL, 8, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 0, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 8, desc), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_HOST_TO_DEVICE, d, e, 8, NULL), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-	fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 8193, NULL), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtSetMemcpyDesc(host, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 8, NULL), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtMemcpyAsyncWithDesc(NULL, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemcpyAsyncWithDesc((char *)desc + 4, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s),
+	acl_fails(aclrtSetMemcpyDesc(NULL, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 8, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, NULL, e, 8, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, NULL, 8, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 0, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 8, desc), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_HOST_TO_DEVICE, d, e, 8, NULL), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	acl_fails(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 8193, NULL), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtSetMemcpyDesc(host, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, d, e, 8, NULL), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtMemcpyAsyncWithDesc(NULL, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemcpyAsyncWithDesc((char *)desc + 4, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, s),
 	      ACL_ERROR_RT_PARAM_INVALID);
 	place_put(DEVICE, desc);
-	ok(aclrtDestroyStream(s));
+	acl_ok(aclrtDestroyStream(s));
 	place_put(DEVICE, (void *)at);
 	place_put(DEVICE, d);
 	place_put(DEVICE, e);
@@ -718,7 +675,7 @@ static void fills(void **state)
 	unsigned int w;
 
 	(void)state;
-	ok(aclrtCreateStream(&s));
+	acl_ok(aclrtCreateStream(&s));
 	for (p = 0; p < 3; p++)
 		for (i = 0; i < COUNT(n); i++)
 			for (k = 0; k < COUNT(values); k++) {
@@ -726,36 +683,36 @@ static void fills(void **state)
 				put(place[p], want, ROOM);
 				memset(want + 64 + k, values[k] & 0xff, n[i]);
 				if (i & 1) {
-					ok(aclrtMemsetAsync(place[p] + 64 + k, n[i], values[k], n[i], s));
-					ok(aclrtSynchronizeStream(s));
+					acl_ok(aclrtMemsetAsync(place[p] + 64 + k, n[i], values[k], n[i], s));
+					acl_ok(aclrtSynchronizeStream(s));
 				} else {
-					ok(aclrtMemset(place[p] + 64 + k, n[i], values[k], n[i]));
+					acl_ok(aclrtMemset(place[p] + 64 + k, n[i], values[k], n[i]));
 				}
 				put(got, place[p], ROOM);
 				sys_same("bytes set", got, want, ROOM);
 				for (w = 0; w < n[i] / 4; w++)
 					memcpy(want + 128 + k + 4 * w, &word, 4);
 				if (k & 1) {
-					ok(aclrtMemsetD32Async(place[p] + 128 + k, n[i], word, n[i] / 4, s));
-					ok(aclrtSynchronizeStream(s));
+					acl_ok(aclrtMemsetD32Async(place[p] + 128 + k, n[i], word, n[i] / 4, s));
+					acl_ok(aclrtSynchronizeStream(s));
 				} else {
-					ok(aclrtMemsetD32(place[p] + 128 + k, n[i], word, n[i] / 4));
+					acl_ok(aclrtMemsetD32(place[p] + 128 + k, n[i], word, n[i] / 4));
 				}
 				put(got, place[p], ROOM);
 				sys_same("words set", got, want, ROOM);
 			}
-	fails(aclrtMemset(NULL, 8, 0, 8), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemset(d, 7, 0, 8), ACL_ERROR_INVALID_PARAM);
-	says(aclrtMemset(d + ROOM - 8, 100, 0, 100), ACL_ERROR_RT_PARAM_INVALID, "too long");
-	fails(aclrtMemsetAsync(NULL, 8, 0, 8, s), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemsetAsync(d, 7, 0, 8, s), ACL_ERROR_INVALID_PARAM);
-	says(aclrtMemsetAsync(h, ROOM + 4096, 0, ROOM + 4096, s), ACL_ERROR_RT_PARAM_INVALID, "too long");
-	fails(aclrtMemsetD32(NULL, 8, 0, 2), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemsetD32(d, 7, 0, 2), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemsetD32(d, SIZE_MAX, 0, SIZE_MAX / 2), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemsetD32Async(d, 7, 0, 2, s), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemsetD32Async(d, 8, 0, 2, (aclrtStream)d), ACL_ERROR_RT_PARAM_INVALID);
-	ok(aclrtDestroyStream(s));
+	acl_fails(aclrtMemset(NULL, 8, 0, 8), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemset(d, 7, 0, 8), ACL_ERROR_INVALID_PARAM);
+	acl_says(aclrtMemset(d + ROOM - 8, 100, 0, 100), ACL_ERROR_RT_PARAM_INVALID, "too long");
+	acl_fails(aclrtMemsetAsync(NULL, 8, 0, 8, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemsetAsync(d, 7, 0, 8, s), ACL_ERROR_INVALID_PARAM);
+	acl_says(aclrtMemsetAsync(h, ROOM + 4096, 0, ROOM + 4096, s), ACL_ERROR_RT_PARAM_INVALID, "too long");
+	acl_fails(aclrtMemsetD32(NULL, 8, 0, 2), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemsetD32(d, 7, 0, 2), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemsetD32(d, SIZE_MAX, 0, SIZE_MAX / 2), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemsetD32Async(d, 7, 0, 2, s), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemsetD32Async(d, 8, 0, 2, (aclrtStream)d), ACL_ERROR_RT_PARAM_INVALID);
+	acl_ok(aclrtDestroyStream(s));
 	place_put(DEVICE, d);
 	place_put(PINNED, h);
 	free(m);
@@ -873,7 +830,7 @@ static void reductions(void **state)
 	int kind;
 
 	(void)state;
-	ok(aclrtCreateStream(&s));
+	acl_ok(aclrtCreateStream(&s));
 	for (i = 0; i < COUNT(types); i++)
 		for (k = 0; k < COUNT(count); k++)
 			for (kind = ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM; kind <= ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL; kind++) {
@@ -884,8 +841,8 @@ static void reductions(void **state)
 				put(d, want, ROOM);
 				put(e, from, ROOM);
 				plain((aclrtReduceKind)kind, types[i].type, want + 8, from + 16, n);
-				ok(aclrtReduceAsync(d + 8, e + 16, n, (aclrtReduceKind)kind, types[i].type, s, NULL));
-				ok(aclrtSynchronizeStream(s));
+				acl_ok(aclrtReduceAsync(d + 8, e + 16, n, (aclrtReduceKind)kind, types[i].type, s, NULL));
+				acl_ok(aclrtSynchronizeStream(s));
 				put(got, d, ROOM);
 				/* an infinity less an infinity is some NaN */
 				if (types[i].type == ACL_FLOAT16 || types[i].type == ACL_BF16) {
@@ -905,36 +862,36 @@ static void reductions(void **state)
 				sys_same("a reduction", got, want, ROOM);
 			}
 	/* in the order of the stream: it adds up */
-	ok(aclrtMemsetD32(d, 64, 0, 16));
-	ok(aclrtMemsetD32(e, 64, 3, 16));
+	acl_ok(aclrtMemsetD32(d, 64, 0, 16));
+	acl_ok(aclrtMemsetD32(e, 64, 3, 16));
 	for (i = 0; i < 200; i++)
-		ok(aclrtReduceAsync(d, e, 64, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL));
-	ok(aclrtSynchronizeStream(s));
+		acl_ok(aclrtReduceAsync(d, e, 64, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL));
+	acl_ok(aclrtSynchronizeStream(s));
 	put(got, d, 64);
 	for (i = 0; i < 16; i++)
 		sys_eq(((int32_t *)(void *)got)[i], 600);
-	ok(aclrtReduceAsync(d, e, 0, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL));
-	fails(aclrtReduceAsync(NULL, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtReduceAsync(d, NULL, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtReduceAsync(d, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, d), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtReduceAsync(d, e, 8, (aclrtReduceKind)9, ACL_INT32, s, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtReduceAsync(d, e, 8, (aclrtReduceKind)14, ACL_INT32, s, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtReduceAsync(d, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT64, s, NULL),
+	acl_ok(aclrtReduceAsync(d, e, 0, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL));
+	acl_fails(aclrtReduceAsync(NULL, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtReduceAsync(d, NULL, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtReduceAsync(d, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, d), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtReduceAsync(d, e, 8, (aclrtReduceKind)9, ACL_INT32, s, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtReduceAsync(d, e, 8, (aclrtReduceKind)14, ACL_INT32, s, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtReduceAsync(d, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT64, s, NULL),
 	      ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-	fails(aclrtReduceAsync(d, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_DT_UNDEFINED, s, NULL),
+	acl_fails(aclrtReduceAsync(d, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_DT_UNDEFINED, s, NULL),
 	      ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-	fails(aclrtReduceAsync(d, e, 7, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtReduceAsync(d + 2, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL),
+	acl_fails(aclrtReduceAsync(d, e, 7, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtReduceAsync(d + 2, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL),
 	      ACL_ERROR_RT_ADDR_UNALIGNED);
-	says(aclrtReduceAsync(d, e, ROOM + 4096, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL),
+	acl_says(aclrtReduceAsync(d, e, ROOM + 4096, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL),
 	     ACL_ERROR_RT_PARAM_INVALID, "too long");
-	says(aclrtReduceAsync(d, d + 4, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL),
+	acl_says(aclrtReduceAsync(d, d + 4, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL),
 	     ACL_ERROR_RT_PARAM_INVALID, "overlap");
-	says(aclrtReduceAsync(d, from, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL),
+	acl_says(aclrtReduceAsync(d, from, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL),
 	     ACL_ERROR_RT_PARAM_INVALID, "stream's device");
-	fails(aclrtReduceAsync(peer, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL),
+	acl_fails(aclrtReduceAsync(peer, e, 8, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL),
 	      ACL_ERROR_RT_PARAM_INVALID);
-	ok(aclrtDestroyStream(s));
+	acl_ok(aclrtDestroyStream(s));
 	place_put(DEVICE, d);
 	place_put(DEVICE, e);
 	place_put(PEER, peer);
@@ -960,14 +917,14 @@ static void *soak(void *arg)
 	aclrtStream s;
 	int i, a, b;
 
-	ok(aclrtSetDevice(k->device));
-	ok(aclrtCreateStream(&s));
+	acl_ok(aclrtSetDevice(k->device));
+	acl_ok(aclrtCreateStream(&s));
 	for (i = 0; i < 2; i++) {
-		ok(aclrtMalloc((void **)&d[i], ROOM, ACL_MEM_MALLOC_HUGE_FIRST));
-		ok(aclrtMemset(d[i], ROOM, 0, ROOM));
+		acl_ok(aclrtMalloc((void **)&d[i], ROOM, ACL_MEM_MALLOC_HUGE_FIRST));
+		acl_ok(aclrtMemset(d[i], ROOM, 0, ROOM));
 		model[i] = calloc(1, ROOM);
 	}
-	ok(aclrtMallocHost((void **)&pin, ROOM));
+	acl_ok(aclrtMallocHost((void **)&pin, ROOM));
 	for (i = 0; i < (sys_slow() ? 150 : 1500); i++) {
 		size_t n = 1 + sys_rand(&rnd) % (1u << sys_rand(&rnd) % 17), x = sys_rand(&rnd) % (ROOM - n);
 		size_t y = sys_rand(&rnd) % (ROOM - n);
@@ -977,32 +934,32 @@ static void *soak(void *arg)
 		b = !a;
 		switch (sys_rand(&rnd) % 8) {
 		case 0:
-			ok(aclrtMemcpyAsync(d[a] + x, n, d[b] + y, n, ACL_MEMCPY_DEVICE_TO_DEVICE, s));
+			acl_ok(aclrtMemcpyAsync(d[a] + x, n, d[b] + y, n, ACL_MEMCPY_DEVICE_TO_DEVICE, s));
 			memcpy(model[a] + x, model[b] + y, n);
 			break;
 		case 1:
 			sys_fill(host, n, seed);
-			ok(aclrtMemcpyAsync(d[a] + x, n, host, n, ACL_MEMCPY_HOST_TO_DEVICE, s));
+			acl_ok(aclrtMemcpyAsync(d[a] + x, n, host, n, ACL_MEMCPY_HOST_TO_DEVICE, s));
 			memcpy(model[a] + x, host, n);
 			memset(host, 0, n);
 			break;
 		case 2:
-			ok(aclrtSynchronizeStream(s));
+			acl_ok(aclrtSynchronizeStream(s));
 			sys_fill(pin, n, seed);
-			ok(aclrtMemcpyAsync(d[a] + x, n, pin, n, ACL_MEMCPY_HOST_TO_DEVICE, s));
+			acl_ok(aclrtMemcpyAsync(d[a] + x, n, pin, n, ACL_MEMCPY_HOST_TO_DEVICE, s));
 			memcpy(model[a] + x, pin, n);
 			break;
 		case 3:
-			ok(aclrtMemcpyAsync(got, n, d[a] + x, n, ACL_MEMCPY_DEVICE_TO_HOST, s));
+			acl_ok(aclrtMemcpyAsync(got, n, d[a] + x, n, ACL_MEMCPY_DEVICE_TO_HOST, s));
 			sys_same("what is in a buffer", got, model[a] + x, n);
 			break;
 		case 4:
-			ok(aclrtMemsetAsync(d[a] + x, n, (int)(seed & 0xff), n, s));
+			acl_ok(aclrtMemsetAsync(d[a] + x, n, (int)(seed & 0xff), n, s));
 			memset(model[a] + x, (int)(seed & 0xff), n);
 			break;
 		case 5:
-			ok(aclrtSynchronizeStream(s));
-			ok(aclrtMemcpy(d[a] + x, n, d[b] + y, n, ACL_MEMCPY_DEFAULT));
+			acl_ok(aclrtSynchronizeStream(s));
+			acl_ok(aclrtMemcpy(d[a] + x, n, d[b] + y, n, ACL_MEMCPY_DEFAULT));
 			memcpy(model[a] + x, model[b] + y, n);
 			break;
 		case 6:
@@ -1011,26 +968,26 @@ static void *soak(void *arg)
 			y &= ~3ul;
 			if (!n)
 				break;
-			ok(aclrtReduceAsync(d[a] + x, d[b] + y, n, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL));
+			acl_ok(aclrtReduceAsync(d[a] + x, d[b] + y, n, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, s, NULL));
 			plain(ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, model[a] + x, model[b] + y, n);
 			break;
 		default:
-			ok(aclrtSynchronizeStream(s));	/* nothing queued may use what is freed */
-			ok(aclrtFree(d[a]));	/* another one in its place, with what was in it */
-			ok(aclrtMalloc((void **)&d[a], ROOM, ACL_MEM_MALLOC_HUGE_FIRST));
-			ok(aclrtMemcpy(d[a], ROOM, model[a], ROOM, ACL_MEMCPY_HOST_TO_DEVICE));
+			acl_ok(aclrtSynchronizeStream(s));	/* nothing queued may use what is freed */
+			acl_ok(aclrtFree(d[a]));	/* another one in its place, with what was in it */
+			acl_ok(aclrtMalloc((void **)&d[a], ROOM, ACL_MEM_MALLOC_HUGE_FIRST));
+			acl_ok(aclrtMemcpy(d[a], ROOM, model[a], ROOM, ACL_MEMCPY_HOST_TO_DEVICE));
 			break;
 		}
 	}
-	ok(aclrtSynchronizeStream(s));
+	acl_ok(aclrtSynchronizeStream(s));
 	for (i = 0; i < 2; i++) {
-		ok(aclrtMemcpy(got, ROOM, d[i], ROOM, ACL_MEMCPY_DEFAULT));
+		acl_ok(aclrtMemcpy(got, ROOM, d[i], ROOM, ACL_MEMCPY_DEFAULT));
 		sys_same("a buffer in the end", got, model[i], ROOM);
-		ok(aclrtFree(d[i]));
+		acl_ok(aclrtFree(d[i]));
 		free(model[i]);
 	}
-	ok(aclrtFreeHost(pin));
-	ok(aclrtDestroyStream(s));
+	acl_ok(aclrtFreeHost(pin));
+	acl_ok(aclrtDestroyStream(s));
 	free(host);
 	free(got);
 	return NULL;

@@ -557,22 +557,22 @@ static int end(void **state)
 	return 0;
 }
 
-#define acl_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
+#define acl_board_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		acl_test(attributes_here),
-		acl_test(bad_attributes),
+		acl_board_test(attributes_here),
+		acl_board_test(bad_attributes),
 		cmocka_unit_test(machines),
 		cmocka_unit_test(networked),
-		acl_test(numbers),
+		acl_board_test(numbers),
 		cmocka_unit_test(numbers_visible),
-		acl_test(names),
-		acl_test(status_and_use),
+		acl_board_test(names),
+		acl_board_test(status_and_use),
 		cmocka_unit_test(status_lost),
-		acl_test(architectures),
-		acl_test(atomics),
+		acl_board_test(architectures),
+		acl_board_test(atomics),
 	};
 
 	sys_start();

@@ -13,25 +13,6 @@
 #define KEY	65
 #define BYTES	(1ul << 20)
 
-static int begin(void **state)
-{
-	int rc = sys_setup(state);
-
-	if (rc)
-		return rc;
-	acl_ok(aclInit(NULL));
-	acl_ok(aclrtSetDevice(0));
-	return 0;
-}
-
-static int end(void **state)
-{
-	acl_ok(aclFinalize());
-	return sys_teardown(state);
-}
-
-#define acl_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
-
 static const uint64_t any = ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION;
 
 static uint8_t *device_memory(size_t bytes)

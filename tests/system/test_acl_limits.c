@@ -399,19 +399,19 @@ static int end(void **state)
 	return 0;
 }
 
-#define acl_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
+#define acl_board_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		acl_test(peers),
-		acl_test(bad_peers),
-		acl_test(no_device),
-		acl_test(core_limits),
-		acl_test(bad_core_limits),
-		acl_test(device_limits),
-		acl_test(overflow),
-		acl_test(op_timeout),
+		acl_board_test(peers),
+		acl_board_test(bad_peers),
+		acl_board_test(no_device),
+		acl_board_test(core_limits),
+		acl_board_test(bad_core_limits),
+		acl_board_test(device_limits),
+		acl_board_test(overflow),
+		acl_board_test(op_timeout),
 	};
 
 	sys_start();

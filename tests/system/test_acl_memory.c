@@ -9,58 +9,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "acltest.h"
 #include "sys.h"
-
-static void acl_is(const char *file, int line, const char *what, aclError got, aclError want)
-{
-	const char *msg;
-
-	if (got == want)
-		return;
-	msg = aclGetRecentErrMsg();
-	sys_fail(file, line, "%s: %d, not %d: %s", what, got, want, msg ? msg : "no message");
-}
-
-#define ok(expr) acl_is(__FILE__, __LINE__, #expr, (expr), ACL_SUCCESS)
-#define fails(expr, want)							\
-	do {									\
-		acl_is(__FILE__, __LINE__, #expr, (expr), (want));		\
-		sys_true(aclGetRecentErrMsg(), "%s left no message", #expr);	\
-	} while (0)
-/* It fails, and says @word. */
-#define says(expr, want, word)							\
-	do {									\
-		const char *msg_;						\
-		acl_is(__FILE__, __LINE__, #expr, (expr), (want));		\
-		msg_ = aclGetRecentErrMsg();					\
-		sys_true(msg_ && strstr(msg_, word), "%s: nothing about \"%s\": %s", #expr, word,	\
-			 msg_ ? msg_ : "no message");				\
-	} while (0)
-
-static int begin(void **state)
-{
-	int rc = sys_setup(state);
-
-	if (rc)
-		return rc;
-	ok(aclInit(NULL));
-	ok(aclrtSetDevice(0));
-	return 0;
-}
-
-static int end(void **state)
-{
-	ok(aclFinalize());
-	return sys_teardown(state);
-}
-
-#define acl_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 
 static void *device_memory(size_t bytes)
 {
 	void *p = NULL;
 
-	ok(aclrtMalloc(&p, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
+	acl_ok(aclrtMalloc(&p, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
 	return p;
 }
 
@@ -68,7 +24,7 @@ static void *host_memory(size_t bytes)
 {
 	void *p = NULL;
 
-	ok(aclrtMallocHost(&p, bytes));
+	acl_ok(aclrtMallocHost(&p, bytes));
 	return p;
 }
 
@@ -85,7 +41,7 @@ static aclrtPtrAttributes attributes(const void *p)
 	aclrtPtrAttributes a;
 
 	memset(&a, 0xff, sizeof(a));
-	ok(aclrtPointerGetAttributes(p, &a));
+	acl_ok(aclrtPointerGetAttributes(p, &a));
 	return a;
 }
 
@@ -105,47 +61,47 @@ static void allocation(void **state)
 	for (i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)
 		for (k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
 			n = sizes[k] < 64 ? sizes[k] : 64;
-			ok(aclrtMalloc((void **)&p, sizes[k], (aclrtMemMallocPolicy)policies[i]));
+			acl_ok(aclrtMalloc((void **)&p, sizes[k], (aclrtMemMallocPolicy)policies[i]));
 			sys_true(p && !((uintptr_t)p & 63), "%p is not aligned to 64", (void *)p);
 			sys_fill(host, n, i + k);
-			ok(aclrtMemcpy(p + sizes[k] - n, n, host, n, ACL_MEMCPY_HOST_TO_DEVICE));
-			ok(aclrtMemcpy(back, n, p + sizes[k] - n, n, ACL_MEMCPY_DEVICE_TO_HOST));
+			acl_ok(aclrtMemcpy(p + sizes[k] - n, n, host, n, ACL_MEMCPY_HOST_TO_DEVICE));
+			acl_ok(aclrtMemcpy(back, n, p + sizes[k] - n, n, ACL_MEMCPY_DEVICE_TO_HOST));
 			sys_same("the end of a buffer", back, host, n);
 			base = NULL;
 			n = 0;
-			ok(aclrtMemGetAddressRange(p + sizes[k] - 1, &base, &n));
+			acl_ok(aclrtMemGetAddressRange(p + sizes[k] - 1, &base, &n));
 			sys_true(base == p, "base %p, not %p", base, (void *)p);
 			sys_eq(n, sizes[k]);
-			ok(aclrtFree(p));
+			acl_ok(aclrtFree(p));
 		}
-	ok(aclrtMallocAlign32((void **)&p, 100, ACL_MEM_MALLOC_NORMAL_ONLY));
-	ok(aclrtFree(p));
-	ok(aclrtMallocCached((void **)&p, 100, ACL_MEM_MALLOC_HUGE_ONLY));
-	ok(aclrtMemFlush(p, 100));
-	ok(aclrtMemInvalidate(p, 100));
-	says(aclrtMemFlush(p, 4096), ACL_ERROR_RT_PARAM_INVALID, "too long");
-	fails(aclrtMemFlush(p, 0), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemInvalidate(NULL, 100), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemInvalidate(host, 10), ACL_ERROR_RT_PARAM_INVALID);
-	ok(aclrtFreeWithDevSync(p));
-	ok(aclrtMallocForTaskScheduler((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, NULL));
-	ok(aclrtFree(p));
-	ok(aclrtMallocWithCfg((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, &cfg));
-	ok(aclrtFree(p));
+	acl_ok(aclrtMallocAlign32((void **)&p, 100, ACL_MEM_MALLOC_NORMAL_ONLY));
+	acl_ok(aclrtFree(p));
+	acl_ok(aclrtMallocCached((void **)&p, 100, ACL_MEM_MALLOC_HUGE_ONLY));
+	acl_ok(aclrtMemFlush(p, 100));
+	acl_ok(aclrtMemInvalidate(p, 100));
+	acl_says(aclrtMemFlush(p, 4096), ACL_ERROR_RT_PARAM_INVALID, "too long");
+	acl_fails(aclrtMemFlush(p, 0), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemInvalidate(NULL, 100), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemInvalidate(host, 10), ACL_ERROR_RT_PARAM_INVALID);
+	acl_ok(aclrtFreeWithDevSync(p));
+	acl_ok(aclrtMallocForTaskScheduler((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, NULL));
+	acl_ok(aclrtFree(p));
+	acl_ok(aclrtMallocWithCfg((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, &cfg));
+	acl_ok(aclrtFree(p));
 	cfg.numAttrs = 1;
-	fails(aclrtMallocWithCfg((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, &cfg), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMallocWithCfg((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, &cfg), ACL_ERROR_INVALID_PARAM);
 	cfg.attrs = &at;
-	ok(aclrtMallocWithCfg((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, &cfg));
+	acl_ok(aclrtMallocWithCfg((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, &cfg));
 	sys_eq(attributes(p).location.id, 1);
-	ok(aclrtFree(p));
+	acl_ok(aclrtFree(p));
 	at.value.deviceId = 77;
-	fails(aclrtMallocWithCfg((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, &cfg), ACL_ERROR_RT_INVALID_DEVICEID);
+	acl_fails(aclrtMallocWithCfg((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, &cfg), ACL_ERROR_RT_INVALID_DEVICEID);
 	at.attr = (aclrtMallocAttrType)99;
-	fails(aclrtMallocWithCfg((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, &cfg), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMalloc(NULL, 100, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMalloc((void **)&p, 0, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMalloc((void **)&p, SIZE_MAX, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_MEMORY_ALLOCATION);
-	fails(aclrtMalloc((void **)&p, SIZE_MAX / 2, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_MEMORY_ALLOCATION);
+	acl_fails(aclrtMallocWithCfg((void **)&p, 100, ACL_MEM_MALLOC_HUGE_FIRST, &cfg), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMalloc(NULL, 100, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMalloc((void **)&p, 0, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMalloc((void **)&p, SIZE_MAX, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_MEMORY_ALLOCATION);
+	acl_fails(aclrtMalloc((void **)&p, SIZE_MAX / 2, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_MEMORY_ALLOCATION);
 }
 
 static void runs_out(void **state)
@@ -155,20 +111,20 @@ static void runs_out(void **state)
 	int n = 0;
 
 	(void)state;
-	ok(aclrtGetMemInfo(ACL_HBM_MEM, &free_before, &total));
+	acl_ok(aclrtGetMemInfo(ACL_HBM_MEM, &free_before, &total));
 	sys_true(free_before && free_before <= total, "%zu of %zu free", free_before, total);
-	says(aclrtMalloc(&p[0], total + 4096, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_MEMORY_ALLOCATION, "free");
+	acl_says(aclrtMalloc(&p[0], total + 4096, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_MEMORY_ALLOCATION, "free");
 	while (n < 64 && !aclrtMalloc(&p[n], total / 32, ACL_MEM_MALLOC_HUGE_FIRST))
 		n++;
 	sys_eq(n, free_before / (total / 32));
-	fails(aclrtMalloc(&p[n], total / 32, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_MEMORY_ALLOCATION);
-	ok(aclrtGetMemInfo(ACL_HBM_MEM, &now, &total));
+	acl_fails(aclrtMalloc(&p[n], total / 32, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_MEMORY_ALLOCATION);
+	acl_ok(aclrtGetMemInfo(ACL_HBM_MEM, &now, &total));
 	sys_eq(now, free_before - (size_t)n * (total / 32));
-	ok(aclrtFree(p[--n]));
-	ok(aclrtMalloc(&p[n++], total / 32, ACL_MEM_MALLOC_HUGE_FIRST));
+	acl_ok(aclrtFree(p[--n]));
+	acl_ok(aclrtMalloc(&p[n++], total / 32, ACL_MEM_MALLOC_HUGE_FIRST));
 	while (n)
-		ok(aclrtFree(p[--n]));
-	ok(aclrtGetMemInfo(ACL_HBM_MEM, &left, &total));
+		acl_ok(aclrtFree(p[--n]));
+	acl_ok(aclrtGetMemInfo(ACL_HBM_MEM, &left, &total));
 	sys_eq(left, free_before);
 }
 
@@ -178,31 +134,31 @@ static void wrong_frees(void **state)
 	void *dev;
 
 	(void)state;
-	ok(aclrtHostRegister(r, 8192, ACL_HOST_REGISTER_MAPPED, &dev));
-	fails(aclrtFree(NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtFreeHost(NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtFreeWithDevSync(NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtFreeHostWithDevSync(NULL), ACL_ERROR_INVALID_PARAM);
-	says(aclrtFree(d + 16), ACL_ERROR_RT_PARAM_INVALID, "16 bytes into the device buffer of 1000 bytes");
-	says(aclrtFree(h), ACL_ERROR_RT_PARAM_INVALID, "aclrtFreeHost");
-	says(aclrtFree(r), ACL_ERROR_RT_PARAM_INVALID, "aclrtHostUnregister");
-	says(aclrtFree(stack), ACL_ERROR_RT_PARAM_INVALID, "knows nothing");
-	fails(aclrtFree((void *)0x10), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtFree((void *)~0ul), ACL_ERROR_RT_PARAM_INVALID);
-	says(aclrtFreeHost(d), ACL_ERROR_RT_PARAM_INVALID, "device buffer");
-	says(aclrtFreeHost(h + 64), ACL_ERROR_RT_PARAM_INVALID, "64 bytes into the pinned host memory");
-	fails(aclrtFreeHost(stack), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtHostUnregister(d), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
-	fails(aclrtHostUnregister(h), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
-	fails(aclrtHostUnregister(r + 4096), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	acl_ok(aclrtHostRegister(r, 8192, ACL_HOST_REGISTER_MAPPED, &dev));
+	acl_fails(aclrtFree(NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtFreeHost(NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtFreeWithDevSync(NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtFreeHostWithDevSync(NULL), ACL_ERROR_INVALID_PARAM);
+	acl_says(aclrtFree(d + 16), ACL_ERROR_RT_PARAM_INVALID, "16 bytes into the device buffer of 1000 bytes");
+	acl_says(aclrtFree(h), ACL_ERROR_RT_PARAM_INVALID, "aclrtFreeHost");
+	acl_says(aclrtFree(r), ACL_ERROR_RT_PARAM_INVALID, "aclrtHostUnregister");
+	acl_says(aclrtFree(stack), ACL_ERROR_RT_PARAM_INVALID, "knows nothing");
+	acl_fails(aclrtFree((void *)0x10), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtFree((void *)~0ul), ACL_ERROR_RT_PARAM_INVALID);
+	acl_says(aclrtFreeHost(d), ACL_ERROR_RT_PARAM_INVALID, "device buffer");
+	acl_says(aclrtFreeHost(h + 64), ACL_ERROR_RT_PARAM_INVALID, "64 bytes into the pinned host memory");
+	acl_fails(aclrtFreeHost(stack), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtHostUnregister(d), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	acl_fails(aclrtHostUnregister(h), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	acl_fails(aclrtHostUnregister(r + 4096), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	/* none of that freed anything */
-	ok(aclrtMemcpy(d, 1000, h, 1000, ACL_MEMCPY_DEFAULT));
-	ok(aclrtFree(d));
-	says(aclrtFree(d), ACL_ERROR_RT_PARAM_INVALID, "freed already");
-	ok(aclrtFreeHost(h));
-	says(aclrtFreeHost(h), ACL_ERROR_RT_PARAM_INVALID, "freed already");
-	ok(aclrtHostUnregister(r));
-	fails(aclrtHostUnregister(r), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	acl_ok(aclrtMemcpy(d, 1000, h, 1000, ACL_MEMCPY_DEFAULT));
+	acl_ok(aclrtFree(d));
+	acl_says(aclrtFree(d), ACL_ERROR_RT_PARAM_INVALID, "freed already");
+	acl_ok(aclrtFreeHost(h));
+	acl_says(aclrtFreeHost(h), ACL_ERROR_RT_PARAM_INVALID, "freed already");
+	acl_ok(aclrtHostUnregister(r));
+	acl_fails(aclrtHostUnregister(r), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	munmap(r, 8192);
 }
 
@@ -224,7 +180,7 @@ static void pinned(void **state)
 		i = (int)(sys_rand(&rnd) % N);
 		if (b[i].p) {
 			sys_is_filled("a pinned block", b[i].p, b[i].n, b[i].seed);
-			ok(aclrtFreeHost(b[i].p));
+			acl_ok(aclrtFreeHost(b[i].p));
 			b[i].p = NULL;
 			continue;
 		}
@@ -237,27 +193,27 @@ static void pinned(void **state)
 	for (i = 0; i < N; i++)
 		if (b[i].p) {
 			sys_is_filled("a pinned block", b[i].p, b[i].n, b[i].seed);
-			ok(aclrtFreeHost(b[i].p));
+			acl_ok(aclrtFreeHost(b[i].p));
 		}
 	p = host_memory((5 << 20) + 3);
 	sys_true(!((uintptr_t)p & ((2 << 20) - 1)), "%p is not aligned to 2 MiB", p);
 	memset(p, 1, (5 << 20) + 3);
-	ok(aclrtFreeHostWithDevSync(p));
-	fails(aclrtMallocHost(NULL, 1), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMallocHost(&p, 0), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMallocHost(&p, SIZE_MAX), ACL_ERROR_RT_MEMORY_ALLOCATION);
-	fails(aclrtMallocHost(&p, SIZE_MAX >> 17), ACL_ERROR_RT_MEMORY_ALLOCATION);
-	ok(aclrtMallocHostWithCfg(&p, 100, &cfg));
-	ok(aclrtHostGetDevicePointer(p, &dev, 0));
+	acl_ok(aclrtFreeHostWithDevSync(p));
+	acl_fails(aclrtMallocHost(NULL, 1), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMallocHost(&p, 0), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMallocHost(&p, SIZE_MAX), ACL_ERROR_RT_MEMORY_ALLOCATION);
+	acl_fails(aclrtMallocHost(&p, SIZE_MAX >> 17), ACL_ERROR_RT_MEMORY_ALLOCATION);
+	acl_ok(aclrtMallocHostWithCfg(&p, 100, &cfg));
+	acl_ok(aclrtHostGetDevicePointer(p, &dev, 0));
 	sys_true(dev == p, "%p is %p to the device", p, dev);
-	ok(aclrtFreeHost(p));
-	ok(aclrtMallocHostWithCfg(&p, 100, NULL));
-	fails(aclrtHostGetDevicePointer(p, &dev, 0), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
-	ok(aclrtFreeHost(p));
+	acl_ok(aclrtFreeHost(p));
+	acl_ok(aclrtMallocHostWithCfg(&p, 100, NULL));
+	acl_fails(aclrtHostGetDevicePointer(p, &dev, 0), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	acl_ok(aclrtFreeHost(p));
 	at.value.vaFlag = 2;
-	fails(aclrtMallocHostWithCfg(&p, 100, &cfg), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMallocHostWithCfg(&p, 100, &cfg), ACL_ERROR_INVALID_PARAM);
 	cfg.attrs = NULL;
-	fails(aclrtMallocHostWithCfg(&p, 100, &cfg), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMallocHostWithCfg(&p, 100, &cfg), ACL_ERROR_INVALID_PARAM);
 }
 
 static void registered(void **state)
@@ -267,57 +223,57 @@ static void registered(void **state)
 
 	(void)state;
 	munmap(hole + 4096, 4096);
-	ok(aclrtHostRegister(r + 4096, 8192, ACL_HOST_REGISTER_MAPPED, &dev));
+	acl_ok(aclrtHostRegister(r + 4096, 8192, ACL_HOST_REGISTER_MAPPED, &dev));
 	sys_true(dev == r + 4096, "device pointer %p", dev);
 	sys_eq(attributes(r + 4096).location.type, ACL_MEM_LOCATION_TYPE_HOST);
 	sys_eq(attributes(r).location.type, ACL_MEM_LOCATION_TYPE_UNREGISTERED);
 	sys_eq(attributes(r + 12288).location.type, ACL_MEM_LOCATION_TYPE_UNREGISTERED);
-	ok(aclrtHostGetDevicePointer(r + 5000, &dev, 0));
+	acl_ok(aclrtHostGetDevicePointer(r + 5000, &dev, 0));
 	sys_true(dev == r + 5000, "device pointer %p", dev);
-	fails(aclrtHostGetDevicePointer(r, &dev, 0), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
-	fails(aclrtHostGetDevicePointer(r + 4096, &dev, 1), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtHostGetDevicePointer(NULL, &dev, 0), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtHostGetDevicePointer(r + 4096, NULL, 0), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostGetDevicePointer(r, &dev, 0), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	acl_fails(aclrtHostGetDevicePointer(r + 4096, &dev, 1), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostGetDevicePointer(NULL, &dev, 0), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostGetDevicePointer(r + 4096, NULL, 0), ACL_ERROR_INVALID_PARAM);
 	/* all of it, its end, its start, more than it */
-	fails(aclrtHostRegister(r + 4096, 8192, ACL_HOST_REGISTER_MAPPED, &dev),
+	acl_fails(aclrtHostRegister(r + 4096, 8192, ACL_HOST_REGISTER_MAPPED, &dev),
 	      ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-	fails(aclrtHostRegister(r + 8192, 8192, ACL_HOST_REGISTER_MAPPED, &dev),
+	acl_fails(aclrtHostRegister(r + 8192, 8192, ACL_HOST_REGISTER_MAPPED, &dev),
 	      ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-	fails(aclrtHostRegister(r, 8192, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-	fails(aclrtHostRegisterV2(r, 1 << 20, ACL_HOST_REG_PINNED), ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-	ok(aclrtHostRegisterV2(r + 12288, 100, ACL_HOST_REG_PINNED));
-	fails(aclrtHostGetDevicePointer(r + 12288, &dev, 0), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
-	ok(aclrtHostUnregister(r + 12288));
-	ok(aclrtHostUnregister(r + 4096));
-	ok(aclrtHostRegisterV2(r, 1 << 20, ACL_HOST_REG_MAPPED | ACL_HOST_REG_PINNED));
-	ok(aclrtHostGetDevicePointer(r + (1 << 20) - 1, &dev, 0));
-	ok(aclrtHostUnregister(r));
-	fails(aclrtHostRegister(r + 64, 8192, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtHostRegister(r, 0, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtHostRegister(NULL, 4096, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtHostRegister(r, 4096, ACL_HOST_REGISTER_MAPPED, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtHostRegister(r, ~0ull, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtHostRegister(r, 4096, (aclrtHostRegisterType)3, &dev), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtHostRegister(r, 4096, ACL_HOST_REGISTER_READONLY, &dev), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-	fails(aclrtHostRegisterV2(r, 4096, 0), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtHostRegisterV2(r, 4096, 1), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtHostRegisterV2(r, 4096, ACL_HOST_REG_IOMEMORY), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-	fails(aclrtHostRegister(d, 4096, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtHostRegister(hole, 8192, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_RT_PARAM_INVALID);
-	ok(aclrtHostRegister(hole, 4096, ACL_HOST_REGISTER_MAPPED, &dev));
-	ok(aclrtHostUnregister(hole));
-	fails(aclrtHostUnregister(NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostRegister(r, 8192, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	acl_fails(aclrtHostRegisterV2(r, 1 << 20, ACL_HOST_REG_PINNED), ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	acl_ok(aclrtHostRegisterV2(r + 12288, 100, ACL_HOST_REG_PINNED));
+	acl_fails(aclrtHostGetDevicePointer(r + 12288, &dev, 0), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	acl_ok(aclrtHostUnregister(r + 12288));
+	acl_ok(aclrtHostUnregister(r + 4096));
+	acl_ok(aclrtHostRegisterV2(r, 1 << 20, ACL_HOST_REG_MAPPED | ACL_HOST_REG_PINNED));
+	acl_ok(aclrtHostGetDevicePointer(r + (1 << 20) - 1, &dev, 0));
+	acl_ok(aclrtHostUnregister(r));
+	acl_fails(aclrtHostRegister(r + 64, 8192, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtHostRegister(r, 0, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostRegister(NULL, 4096, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostRegister(r, 4096, ACL_HOST_REGISTER_MAPPED, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostRegister(r, ~0ull, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostRegister(r, 4096, (aclrtHostRegisterType)3, &dev), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostRegister(r, 4096, ACL_HOST_REGISTER_READONLY, &dev), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	acl_fails(aclrtHostRegisterV2(r, 4096, 0), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostRegisterV2(r, 4096, 1), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostRegisterV2(r, 4096, ACL_HOST_REG_IOMEMORY), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+	acl_fails(aclrtHostRegister(d, 4096, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtHostRegister(hole, 8192, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_RT_PARAM_INVALID);
+	acl_ok(aclrtHostRegister(hole, 4096, ACL_HOST_REGISTER_MAPPED, &dev));
+	acl_ok(aclrtHostUnregister(hole));
+	acl_fails(aclrtHostUnregister(NULL), ACL_ERROR_INVALID_PARAM);
 	/* a pinned block, and a part of one */
-	ok(aclrtHostRegister(h, 1 << 20, ACL_HOST_REGISTER_MAPPED, &dev));
-	fails(aclrtHostRegister(h + 4096, 4096, ACL_HOST_REGISTER_MAPPED, &dev),
+	acl_ok(aclrtHostRegister(h, 1 << 20, ACL_HOST_REGISTER_MAPPED, &dev));
+	acl_fails(aclrtHostRegister(h + 4096, 4096, ACL_HOST_REGISTER_MAPPED, &dev),
 	      ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-	ok(aclrtMemcpy(d, 8192, h, 8192, ACL_MEMCPY_DEFAULT));
-	ok(aclrtHostUnregister(h));
-	fails(aclrtHostRegister(h, 2 << 20, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_RT_PARAM_INVALID);
-	ok(aclrtHostRegister(h + 4096, 4096, ACL_HOST_REGISTER_MAPPED, &dev));
-	ok(aclrtFreeHost(h));	/* with the registration in it */
-	fails(aclrtHostUnregister(h + 4096), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
-	ok(aclrtFree(d));
+	acl_ok(aclrtMemcpy(d, 8192, h, 8192, ACL_MEMCPY_DEFAULT));
+	acl_ok(aclrtHostUnregister(h));
+	acl_fails(aclrtHostRegister(h, 2 << 20, ACL_HOST_REGISTER_MAPPED, &dev), ACL_ERROR_RT_PARAM_INVALID);
+	acl_ok(aclrtHostRegister(h + 4096, 4096, ACL_HOST_REGISTER_MAPPED, &dev));
+	acl_ok(aclrtFreeHost(h));	/* with the registration in it */
+	acl_fails(aclrtHostUnregister(h + 4096), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	acl_ok(aclrtFree(d));
 	munmap(r, 1 << 20);
 	munmap(hole, 4096);
 }
@@ -345,69 +301,69 @@ static void asked(void **state)
 	a = attributes(stack);
 	sys_eq(a.location.type, ACL_MEM_LOCATION_TYPE_UNREGISTERED);
 	sys_eq(a.pageSize, 4096);
-	fails(aclrtPointerGetAttributes(NULL, &a), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtPointerGetAttributes(d, NULL), ACL_ERROR_INVALID_PARAM);
-	ok(aclrtMemGetAddressRange(d + 7, NULL, &n));
+	acl_fails(aclrtPointerGetAttributes(NULL, &a), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtPointerGetAttributes(d, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_ok(aclrtMemGetAddressRange(d + 7, NULL, &n));
 	sys_eq(n, 3 << 20);
-	ok(aclrtMemGetAddressRange(d + 7, &base, NULL));
+	acl_ok(aclrtMemGetAddressRange(d + 7, &base, NULL));
 	sys_true(base == d, "base %p, not %p", base, (void *)d);
-	fails(aclrtMemGetAddressRange(d, NULL, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemGetAddressRange(NULL, &base, &n), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtMemGetAddressRange(stack, &base, &n), ACL_ERROR_RT_PARAM_INVALID);
-	fails(aclrtMemGetAddressRange(d + (3 << 20), &base, &n), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtMemGetAddressRange(d, NULL, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemGetAddressRange(NULL, &base, &n), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtMemGetAddressRange(stack, &base, &n), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtMemGetAddressRange(d + (3 << 20), &base, &n), ACL_ERROR_RT_PARAM_INVALID);
 
 	list[0] = d;
 	list[1] = d + 100;
 	list[2] = h;
-	ok(aclrtCheckMemType(list, 2, ACL_RT_MEM_TYPE_DEV, &yes, 0));
+	acl_ok(aclrtCheckMemType(list, 2, ACL_RT_MEM_TYPE_DEV, &yes, 0));
 	sys_eq(yes, 1);
-	ok(aclrtCheckMemType(list, 3, ACL_RT_MEM_TYPE_DEV, &yes, 0));
+	acl_ok(aclrtCheckMemType(list, 3, ACL_RT_MEM_TYPE_DEV, &yes, 0));
 	sys_eq(yes, 0);
-	ok(aclrtCheckMemType(list, 2, ACL_RT_MEM_TYPE_RSVD, &yes, 0));
+	acl_ok(aclrtCheckMemType(list, 2, ACL_RT_MEM_TYPE_RSVD, &yes, 0));
 	sys_eq(yes, 0);
-	ok(aclrtCheckMemType(list, 2, ACL_RT_MEM_TYPE_RSVD | ACL_RT_MEM_TYPE_DEV, &yes, 0));
+	acl_ok(aclrtCheckMemType(list, 2, ACL_RT_MEM_TYPE_RSVD | ACL_RT_MEM_TYPE_DEV, &yes, 0));
 	sys_eq(yes, 1);
-	fails(aclrtCheckMemType(NULL, 2, ACL_RT_MEM_TYPE_DEV, &yes, 0), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtCheckMemType(list, 0, ACL_RT_MEM_TYPE_DEV, &yes, 0), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtCheckMemType(list, 2, 0, &yes, 0), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtCheckMemType(list, 2, 1, &yes, 0), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtCheckMemType(list, 2, ACL_RT_MEM_TYPE_DEV, NULL, 0), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtCheckMemType(list, 2, ACL_RT_MEM_TYPE_DEV, &yes, 1), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtCheckMemType(NULL, 2, ACL_RT_MEM_TYPE_DEV, &yes, 0), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtCheckMemType(list, 0, ACL_RT_MEM_TYPE_DEV, &yes, 0), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtCheckMemType(list, 2, 0, &yes, 0), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtCheckMemType(list, 2, 1, &yes, 0), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtCheckMemType(list, 2, ACL_RT_MEM_TYPE_DEV, NULL, 0), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtCheckMemType(list, 2, ACL_RT_MEM_TYPE_DEV, &yes, 1), ACL_ERROR_INVALID_PARAM);
 
 	for (i = ACL_DDR_MEM; i <= ACL_MEM_P2P_HUGE1G; i++) {
 		bool ddr = i == ACL_DDR_MEM || i == ACL_DDR_MEM_HUGE || i == ACL_DDR_MEM_NORMAL ||
 			   i == ACL_DDR_MEM_P2P_HUGE || i == ACL_DDR_MEM_P2P_NORMAL;
 
-		ok(aclrtGetMemInfo((aclrtMemAttr)i, &free, &total));
+		acl_ok(aclrtGetMemInfo((aclrtMemAttr)i, &free, &total));
 		sys_true(ddr ? !free && !total : free && free < total, "kind %d: %zu of %zu", i, free, total);
 	}
-	fails(aclrtGetMemInfo((aclrtMemAttr)18, &free, &total), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtGetMemInfo((aclrtMemAttr)-1, &free, &total), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtGetMemInfo(ACL_HBM_MEM, NULL, &total), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtGetMemInfo(ACL_HBM_MEM, &free, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtGetMemInfo((aclrtMemAttr)18, &free, &total), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtGetMemInfo((aclrtMemAttr)-1, &free, &total), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtGetMemInfo(ACL_HBM_MEM, NULL, &total), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtGetMemInfo(ACL_HBM_MEM, &free, NULL), ACL_ERROR_INVALID_PARAM);
 
-	ok(aclrtGetMemUsageInfo(0, use, 4, &n));
+	acl_ok(aclrtGetMemUsageInfo(0, use, 4, &n));
 	sys_eq(n, 1);
 	sys_eq(use[0].curMemSize, 3 << 20);
 	before = use[0].memPeakSize;
 	sys_true(before >= 3 << 20, "peak %llu", (unsigned long long)before);
-	ok(aclrtFree(d));
-	ok(aclrtGetMemUsageInfo(0, use, 1, &n));
+	acl_ok(aclrtFree(d));
+	acl_ok(aclrtGetMemUsageInfo(0, use, 1, &n));
 	sys_eq(use[0].curMemSize, 0);
 	sys_eq(use[0].memPeakSize, before);
-	fails(aclrtGetMemUsageInfo(0, NULL, 1, &n), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtGetMemUsageInfo(0, use, 0, &n), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtGetMemUsageInfo(0, use, 1, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtGetMemUsageInfo(99, use, 1, &n), ACL_ERROR_RT_INVALID_DEVICEID);
+	acl_fails(aclrtGetMemUsageInfo(0, NULL, 1, &n), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtGetMemUsageInfo(0, use, 0, &n), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtGetMemUsageInfo(0, use, 1, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtGetMemUsageInfo(99, use, 1, &n), ACL_ERROR_RT_INVALID_DEVICEID);
 
-	ok(aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_SDMA, &can));
+	acl_ok(aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_SDMA, &can));
 	sys_eq(can, ACL_RT_HOST_MEM_MAP_SUPPORTED);
-	ok(aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_DVPP, &can));
+	acl_ok(aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_DVPP, &can));
 	sys_eq(can, ACL_RT_HOST_MEM_MAP_NOT_SUPPORTED);
-	fails(aclrtHostMemMapCapabilities(0, (aclrtHacType)10, &can), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_SDMA, NULL), ACL_ERROR_INVALID_PARAM);
-	fails(aclrtHostMemMapCapabilities(~0u, ACL_RT_HAC_TYPE_SDMA, &can), ACL_ERROR_RT_INVALID_DEVICEID);
-	ok(aclrtFreeHost(h));
+	acl_fails(aclrtHostMemMapCapabilities(0, (aclrtHacType)10, &can), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_SDMA, NULL), ACL_ERROR_INVALID_PARAM);
+	acl_fails(aclrtHostMemMapCapabilities(~0u, ACL_RT_HAC_TYPE_SDMA, &can), ACL_ERROR_RT_INVALID_DEVICEID);
+	acl_ok(aclrtFreeHost(h));
 }
 
 static void *without_device(void *arg)
@@ -416,14 +372,14 @@ static void *without_device(void *arg)
 	size_t n, m;
 	void *p;
 
-	fails(aclrtMalloc(&p, 100, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_CONTEXT_NULL);
-	fails(aclrtMallocHost(&p, 100), ACL_ERROR_RT_CONTEXT_NULL);
-	fails(aclrtGetMemInfo(ACL_HBM_MEM, &n, &m), ACL_ERROR_RT_CONTEXT_NULL);
-	fails(aclrtPointerGetAttributes(arg, &a), ACL_ERROR_RT_CONTEXT_NULL);
-	fails(aclrtMemset(arg, 64, 0, 64), ACL_ERROR_RT_CONTEXT_NULL);
-	fails(aclrtMemcpy(arg, 64, &n, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_CONTEXT_NULL);
+	acl_fails(aclrtMalloc(&p, 100, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_CONTEXT_NULL);
+	acl_fails(aclrtMallocHost(&p, 100), ACL_ERROR_RT_CONTEXT_NULL);
+	acl_fails(aclrtGetMemInfo(ACL_HBM_MEM, &n, &m), ACL_ERROR_RT_CONTEXT_NULL);
+	acl_fails(aclrtPointerGetAttributes(arg, &a), ACL_ERROR_RT_CONTEXT_NULL);
+	acl_fails(aclrtMemset(arg, 64, 0, 64), ACL_ERROR_RT_CONTEXT_NULL);
+	acl_fails(aclrtMemcpy(arg, 64, &n, 8, ACL_MEMCPY_DEFAULT), ACL_ERROR_RT_CONTEXT_NULL);
 	/* what is freed says itself where it is */
-	ok(aclrtFree(arg));
+	acl_ok(aclrtFree(arg));
 	return NULL;
 }
 
@@ -435,7 +391,7 @@ static void no_device(void **state)
 	(void)state;
 	sys_true(!pthread_create(&t, NULL, without_device, p), "a thread");
 	pthread_join(t, NULL);
-	fails(aclrtFree(p), ACL_ERROR_RT_PARAM_INVALID);
+	acl_fails(aclrtFree(p), ACL_ERROR_RT_PARAM_INVALID);
 }
 
 /* ---- Many ------------------------------------------------------------------------------------- */
@@ -454,18 +410,18 @@ static void many_buffers(void **state)
 	for (k = 0; k < 4 * n; k++) {
 		i = k < n ? k : (unsigned int)(sys_rand(&rnd) % n);
 		if (k >= n) {
-			ok(aclrtFree(b[i].p));
-			fails(aclrtMemGetAddressRange(b[i].p, &base, &bytes), ACL_ERROR_RT_PARAM_INVALID);
+			acl_ok(aclrtFree(b[i].p));
+			acl_fails(aclrtMemGetAddressRange(b[i].p, &base, &bytes), ACL_ERROR_RT_PARAM_INVALID);
 		}
 		b[i].bytes = 1 + (size_t)(sys_rand(&rnd) % 12000);
 		b[i].p = device_memory(b[i].bytes);
 		i = k < n ? (unsigned int)(sys_rand(&rnd) % (k + 1)) : (unsigned int)(sys_rand(&rnd) % n);
-		ok(aclrtMemGetAddressRange(b[i].p + sys_rand(&rnd) % b[i].bytes, &base, &bytes));
+		acl_ok(aclrtMemGetAddressRange(b[i].p + sys_rand(&rnd) % b[i].bytes, &base, &bytes));
 		sys_true(base == b[i].p && bytes == b[i].bytes, "%zu at %p, not %zu at %p", bytes, base, b[i].bytes,
 			 (void *)b[i].p);
 	}
 	for (i = 0; i < n; i++)
-		ok(aclrtFree(b[i].p));
+		acl_ok(aclrtFree(b[i].p));
 	free(b);
 }
 
@@ -484,32 +440,32 @@ static void *churn(void *arg)
 	void *base;
 	int i, k;
 
-	ok(aclrtSetDevice(c->device));
+	acl_ok(aclrtSetDevice(c->device));
 	for (k = 0; k < (sys_slow() ? 200 : 2000); k++) {
 		i = (int)(sys_rand(&rnd) % 8);
 		if (p[i]) {
-			ok(aclrtMemGetAddressRange(p[i] + n[i] - 1, &base, &bytes));
+			acl_ok(aclrtMemGetAddressRange(p[i] + n[i] - 1, &base, &bytes));
 			sys_true(base == p[i] && bytes == n[i], "%zu at %p, not %zu at %p", bytes, base, n[i], (void *)p[i]);
-			ok(aclrtMemcpy(&byte, 1, p[i] + n[i] - 1, 1, ACL_MEMCPY_DEVICE_TO_HOST));
+			acl_ok(aclrtMemcpy(&byte, 1, p[i] + n[i] - 1, 1, ACL_MEMCPY_DEVICE_TO_HOST));
 			sys_eq(byte, (unsigned char)(c->seed + (uint64_t)i));
-			ok(aclrtFree(p[i]));
+			acl_ok(aclrtFree(p[i]));
 			p[i] = NULL;
 		} else {
 			n[i] = 1 + (size_t)(sys_rand(&rnd) % 100000);
 			p[i] = device_memory(n[i]);
 			sys_eq(attributes(p[i]).location.id, c->device);
-			ok(aclrtMemset(p[i], n[i], (int)(unsigned char)(c->seed + (uint64_t)i), n[i]));
+			acl_ok(aclrtMemset(p[i], n[i], (int)(unsigned char)(c->seed + (uint64_t)i), n[i]));
 		}
-		ok(aclrtMemGetAddressRange(c->shared + 50, &base, &bytes));
+		acl_ok(aclrtMemGetAddressRange(c->shared + 50, &base, &bytes));
 		sys_true(base == c->shared, "base %p, not %p", base, (void *)c->shared);
 		if (k % 16 == 0) {
 			base = host_memory(1 + (size_t)(sys_rand(&rnd) % 5000));
-			ok(aclrtFreeHost(base));
+			acl_ok(aclrtFreeHost(base));
 		}
 	}
 	for (i = 0; i < 8; i++)
 		if (p[i])
-			ok(aclrtFree(p[i]));
+			acl_ok(aclrtFree(p[i]));
 	return NULL;
 }
 
@@ -526,7 +482,7 @@ static void threads(void **state)
 	}
 	for (i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
-	ok(aclrtFree(c[0].shared));
+	acl_ok(aclrtFree(c[0].shared));
 }
 
 int main(void)

@@ -18,25 +18,6 @@
 #define RELAXED		ACL_MODEL_RI_CAPTURE_MODE_RELAXED
 #define WHEN_ACTIVATED	0x7fffffffu
 
-static int begin(void **state)
-{
-	int rc = sys_setup(state);
-
-	if (rc)
-		return rc;
-	acl_ok(aclInit(NULL));
-	acl_ok(aclrtSetDevice(0));
-	return 0;
-}
-
-static int end(void **state)
-{
-	acl_ok(aclFinalize());
-	return sys_teardown(state);
-}
-
-#define acl_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
-
 static void *device_memory(size_t bytes)
 {
 	void *p = NULL;

@@ -9,25 +9,6 @@
 #include "acltest.h"
 #include "sys.h"
 
-static int begin(void **state)
-{
-	int rc = sys_setup(state);
-
-	if (rc)
-		return rc;
-	acl_ok(aclInit(NULL));
-	acl_ok(aclrtSetDevice(0));
-	return 0;
-}
-
-static int end(void **state)
-{
-	acl_ok(aclFinalize());
-	return sys_teardown(state);
-}
-
-#define acl_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
-
 static void *device_memory(size_t bytes)
 {
 	void *p = NULL;

@@ -366,18 +366,18 @@ static int end(void **state)
 	return 0;
 }
 
-#define acl_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
+#define acl_board_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		acl_test(from_config),
-		acl_test(bad_config),
-		acl_test(attributes),
-		acl_test(bad_attributes),
-		acl_test(no_device),
-		acl_test(aborted),
-		acl_test(abort_refused),
+		acl_board_test(from_config),
+		acl_board_test(bad_config),
+		acl_board_test(attributes),
+		acl_board_test(bad_attributes),
+		acl_board_test(no_device),
+		acl_board_test(aborted),
+		acl_board_test(abort_refused),
 	};
 
 	sys_start();

@@ -15,25 +15,6 @@
 #define MIB	(1ul << 20)
 #define PIECE	(2 * MIB)
 
-static int begin(void **state)
-{
-	int rc = sys_setup(state);
-
-	if (rc)
-		return rc;
-	acl_ok(aclInit(NULL));
-	acl_ok(aclrtSetDevice(0));
-	return 0;
-}
-
-static int end(void **state)
-{
-	acl_ok(aclFinalize());
-	return sys_teardown(state);
-}
-
-#define acl_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
-
 static aclrtPhysicalMemProp prop_of(uint32_t device)
 {
 	aclrtPhysicalMemProp p = {
