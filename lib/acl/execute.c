@@ -61,6 +61,9 @@ void npuacl_task_text(const struct npuacl_task *t, char *buf, size_t size)
 	case NPUACL_HOST_FUNC:
 		snprintf(buf, size, "host function");
 		break;
+	case NPUACL_WORK:
+		t->work->ops->text(t->work, buf, size);
+		break;
 	default:
 		if (t->kind >= NPUACL_FIRST_GRAPH)
 			npuacl_replay_text(t, buf, size);
@@ -233,6 +236,8 @@ bool npuacl_due(struct npuacl_stream *s, s64 now)
 		return word_there(t);
 	case NPUACL_HOST_FUNC:
 		return smp_load_acquire(&s->func) == NPUACL_FUNC_DONE;
+	case NPUACL_WORK:
+		return t->work->ops->due(t->work);
 	case NPUACL_EDGE_WAIT:
 		return npuacl_edge_reached(t->node);
 	default:
@@ -334,6 +339,24 @@ static void call_release(struct npuacl_stream *s, struct npuacl_task *t)
 		t->own.release(t->own.arg);
 }
 
+static void work_over(struct npuacl_stream *s, struct npuacl_task *t)
+{
+	WRITE_ONCE(s->works, false);
+	npuacl_waited(s);	/* who goes through the watch list is not at it any more */
+	if (!s->replaying)
+		t->work->ops->release(t->work);
+}
+
+static enum npuacl_outcome work(struct npuacl_stream *s, struct npuacl_task *t)
+{
+	if (!t->work->ops->step(t->work, s, t->id)) {
+		WRITE_ONCE(s->works, true);
+		return npuacl_wait_begin(s, t, false);	/* npuacl_run() sees to the rest */
+	}
+	work_over(s, t);
+	return NPUACL_DONE;
+}
+
 /* ---- One task after the other ---------------------------------------------------------------- */
 
 static enum npuacl_outcome execute(struct npuacl_stream *s, struct npuacl_task *t)
@@ -359,6 +382,8 @@ static enum npuacl_outcome execute(struct npuacl_stream *s, struct npuacl_task *
 			t->own.fn(s, t->id, t->own.arg);
 		call_release(s, t);
 		return NPUACL_DONE;
+	case NPUACL_WORK:
+		return work(s, t);
 	default:
 		return npuacl_replay_execute(s, t);
 	}
@@ -387,6 +412,10 @@ static void drop(struct npuacl_stream *s, struct npuacl_task *t)
 		break;
 	case NPUACL_CALL:
 		call_release(s, t);
+		break;
+	case NPUACL_WORK:
+		t->work->ops->drop(t->work, s);
+		work_over(s, t);
 		break;
 	default:
 		if (t->kind >= NPUACL_FIRST_GRAPH)

@@ -27,6 +27,7 @@ static struct {
 	struct npuacl_record *table;	/* NULL: nothing was offered yet */
 	u32 room;			/* records that have memory */
 	u32 next;
+	u64 drops;			/* atomic */
 	struct npuemu_buf *buf[RECORDS];
 } ex = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -145,6 +146,12 @@ static void clear(struct npuacl_record *r)
 	memset(&r->buf, 0, sizeof(r->buf));
 	end(r);
 	ex.buf[r - ex.table] = NULL;
+	npuemu_fetch_add(&ex.drops, 1);
+}
+
+u64 npuacl_export_drops(void)
+{
+	return READ_ONCE(ex.drops);
 }
 
 void npuacl_export_drop(u64 id)
@@ -379,14 +386,18 @@ aclError npuacl_export_find(const char *what, const struct npuacl_key *key, u32 
 	return ACL_SUCCESS;
 }
 
-bool npuacl_export_alive(u64 id)
+bool npuacl_export_holds(u64 id)
 {
 	struct npuacl_record r;
 	bool found;
 
+	return !read_record("record", id, &r, &found) && found && r.nonce == (id & NONCE_MASK);
+}
+
+bool npuacl_export_alive(u64 id)
+{
 	/* or somebody else has its slot by now */
-	return slot_live(slot_of(id)) && !read_record("event", id, &r, &found) && found &&
-	       r.nonce == (id & NONCE_MASK);
+	return slot_live(slot_of(id)) && npuacl_export_holds(id);
 }
 
 /* ---- Forms of a key ---------------------------------------------------------------------------- */

@@ -229,6 +229,13 @@ static bool is_external(const struct npuacl_task *t)
 }
 
 /* Out of the slab, and of nothing yet. */
+static void release_work(void *work)
+{
+	struct npuacl_work *w = work;
+
+	w->ops->release(w);
+}
+
 static struct npuacl_node *node_make(struct npuacl_lane *l, const struct npuacl_task *t)
 {
 	struct npuacl_graph *g = l->graph;
@@ -248,6 +255,9 @@ static struct npuacl_node *node_make(struct npuacl_lane *l, const struct npuacl_
 	if (t->kind == NPUACL_CALL) {
 		node->release = t->own.release;
 		node->arg = t->own.arg;
+	} else if (t->kind == NPUACL_WORK) {
+		node->release = release_work;
+		node->arg = t->work;
 	}
 	return node;
 }

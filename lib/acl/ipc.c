@@ -292,6 +292,35 @@ aclError aclrtIpcMemClose(const char *key)
 	return ret;
 }
 
+aclError npuacl_ipc_window(const char *what, u64 va, struct npuacl_window *w)
+{
+	struct npuacl_record r;
+	struct opened *o;
+	aclError ret;
+
+	pthread_mutex_lock(&ipc.lock);
+	for (o = ipc.first; o; o = o->next) {
+		struct npuacl_key key = { .id = o->id };
+
+		if (!o->import || va - (u64)(uintptr_t)o->import->ptr >= npuemu_buf_bytes(o->import->buf))
+			continue;
+		ret = npuacl_export_find(what, &key, NPUACL_EXPORT_MEMORY, &r);
+		if (ret)
+			break;
+		w->base = (u64)(uintptr_t)o->ptr;
+		w->end = w->base + r.size;
+		if (va < w->base || va >= w->end)
+			continue;
+		w->key.id = o->id;
+		w->key.secret = r.secret;
+		break;
+	}
+	if (!o)
+		ret = npuacl_fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the key that gave %#" PRIx64 " is closed", what, va);
+	pthread_mutex_unlock(&ipc.lock);
+	return ret;
+}
+
 /* ---- The end ----------------------------------------------------------------------------------------- */
 
 void npuacl_ipc_release(s32 device)

@@ -299,6 +299,7 @@ void npuacl_memory_release(s32 device)
 void npuacl_memory_fork(void)
 {
 	npuacl_export_fork();
+	npuacl_window_fork();
 	npuacl_import_fork();
 	npuacl_ipc_fork();
 	npuacl_vmm_fork();

@@ -51,10 +51,13 @@ void npuacl_fail_say(aclError code, const char *fmt, ...) __attribute__((format(
 		npuacl_fail_say(code__, __VA_ARGS__);				\
 		code__;								\
 	})
+/* A message of a layer above, which has codes of its own. */
+void npuacl_message(const char *family, int code, const char *text);
 /* The same for what lib/core had to say (npuemu_errmsg()) to a negative errno. */
 aclError npuacl_fail_core(int err, aclError code, const char *what);
 /* A function that npuemu does not have: says so in the log, once a name. */
 aclError npuemu_acl_unsupported(const char *name, aclError code);
+void npuacl_unsupported(const char *name);	/* the log alone, for layers above */
 /* Cause of an asynchronous failure, from the status of a completion. */
 aclError npuacl_status_code(u32 status, const char *cause);
 
@@ -149,6 +152,7 @@ enum npuacl_kind {
 	NPUACL_NOTIFY_WAIT,
 	NPUACL_HOST_FUNC,
 	NPUACL_CALL,		/* a short function of the library's, in the runner's thread */
+	NPUACL_WORK,		/* of a layer above: asked again until it is over */
 	NPUACL_FIRST_GRAPH,	/* from here on: replay.c's */
 	NPUACL_GRAPH = NPUACL_FIRST_GRAPH,	/* run a model */
 	NPUACL_REPLAY,		/* a model's lane begins: its stream goes through recorded tasks */
@@ -168,6 +172,29 @@ struct npuacl_node;
 struct npuacl_lane;
 struct npuacl_exec;
 struct npuacl_branch;
+
+/*
+ * Work of a layer above, such as a collective: it goes on when others, maybe of other
+ * processes, have done their part, and nobody of those wakes the stream.  A thread that
+ * waits for the stream asks it again and again; if there is none, the scheduler's does
+ * at least every millisecond.  Whoever asks owns the stream.
+ */
+struct npuacl_work {
+	const struct npuacl_work_ops *ops;
+};
+
+/* The larger thing that a member is of. */
+#ifndef container_of
+#define container_of(ptr, type, member)	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#endif
+
+struct npuacl_work_ops {
+	bool (*step)(struct npuacl_work *w, struct npuacl_stream *s, u32 task);	/* true: over */
+	bool (*due)(struct npuacl_work *w);	/* would step() get anything done?  cheap */
+	void (*drop)(struct npuacl_work *w, struct npuacl_stream *s);	/* instead of (the rest of) it */
+	void (*release)(struct npuacl_work *w);	/* it will not be asked again */
+	void (*text)(struct npuacl_work *w, char *buf, size_t size);
+};
 
 struct npuacl_task {
 	u16 kind;
@@ -197,6 +224,7 @@ struct npuacl_task {
 			void *arg;
 			void (*release)(void *arg);	/* when it will not be called again */
 		} own;
+		struct npuacl_work *work;
 		struct npuacl_exec *run;			/* GRAPH */
 		struct npuacl_lane *lane;		/* REPLAY */
 		struct npuacl_node *node;		/* EDGE_: the one that records */
@@ -258,6 +286,8 @@ struct npuacl_stream {
 	u32 aborts;			/* how often it was; who waits is told */
 	bool watched;			/* on the scheduler's watch list; its lock */
 	s64 parked_since;		/* when the first task began to wait; 0: it does not */
+	u32 attended;			/* threads that wait for it, and ask its work; atomic */
+	bool works;			/* its first task is work, and waits */
 	u32 func;			/* of its HOST_FUNC: enum npuacl_func */
 	bool wants_queue;		/* all SDMA queues were busy */
 	struct npuacl_sdma *in_flight;	/* a batch that is slow to complete */
@@ -272,6 +302,7 @@ struct npuacl_stream {
 	bool listed_woken;		/* on which */
 	s64 listed_ns;			/* since when */
 	struct npuacl_stream *ready_next;
+	struct npuacl_stream *soon_next;	/* of the thread that owns it */
 	struct npuacl_stream *watch_next;
 	struct npuacl_stream *wait_next;	/* of an event; the event's lock */
 	bool on_event;
@@ -317,12 +348,18 @@ static inline u64 npuacl_pending(struct npuacl_stream *s)
 void npuacl_wake_idle(struct npuacl_stream *s);
 /* What its first task waited for may have come. */
 void npuacl_wake_parked(struct npuacl_stream *s);
+/* The same, from within a task: the calling thread runs it when it is through with its own. */
+void npuacl_wake_soon(struct npuacl_stream *s);
 /* Become the runner; false: somebody is, or there is nothing to do. */
 bool npuacl_try_own(struct npuacl_stream *s);
 /* Run until it is out of tasks or parks; the caller owns it, and no longer does then. */
 void npuacl_run(struct npuacl_stream *s);
 /* Run a stream that is ready, if there is one, whosever it is. */
 bool npuacl_help(void);
+/* Between these two the caller asks, now and again; ask: true, it got on. */
+void npuacl_attend(struct npuacl_stream *s);
+void npuacl_leave(struct npuacl_stream *s);
+bool npuacl_ask(struct npuacl_stream *s);
 /* Look at words, deadlines and slow batches now and again until it is woken. */
 void npuacl_watch(struct npuacl_stream *s);
 void npuacl_unwatch(struct npuacl_stream *s);

@@ -85,6 +85,8 @@ static int free_memory(struct npuacl_physical *p)
 	if (!p->buf)
 		return 0;
 	npuacl_export_drop(p->key.id);
+	if (p->offered)
+		npuacl_export_drop_buf(p->buf);
 	npuacl_memory_use(p->device, -p->size);
 	return npuemu_buf_free(p->buf);
 }

@@ -242,7 +242,18 @@ void npuacl_look(void)
 
 /* ---- Running ------------------------------------------------------------------------------ */
 
-void npuacl_run(struct npuacl_stream *s)
+/* It is parked at work: from here on who waits for it asks, or the scheduler's thread does. */
+static void hand_over(struct npuacl_stream *s)
+{
+	if (!READ_ONCE(s->attended)) {
+		npuacl_watch(s);
+	} else if (READ_ONCE(s->sleepers)) {
+		npuemu_fetch_add(&s->bell, 1);
+		npuemu_futex_wake(&s->bell, INT32_MAX);
+	}
+}
+
+static void run_one(struct npuacl_stream *s)
 {
 	enum npuacl_outcome out;
 
@@ -252,7 +263,9 @@ void npuacl_run(struct npuacl_stream *s)
 		out = npuacl_progress(s);
 		if (out == NPUACL_WAIT) {
 			smp_store_release(&s->run, NPUACL_PARKED);
-			smp_mb(); /* parked, before the look */
+			smp_mb(); /* parked, before the looks: pairs with npuacl_leave(), and who goes to sleep */
+			if (READ_ONCE(s->works))
+				hand_over(s);
 			if (!READ_ONCE(s->woken) || !npuemu_cas(&s->run, NPUACL_PARKED, NPUACL_RUNNING))
 				return;
 			continue;
@@ -262,6 +275,71 @@ void npuacl_run(struct npuacl_stream *s)
 		if (!npuacl_pending(s) || !npuemu_cas(&s->run, NPUACL_IDLE, NPUACL_RUNNING))
 			return;
 	}
+}
+
+/* Streams that this thread owns, and runs when it is through with the one it is at. */
+static __thread struct soon {
+	bool running;
+	struct npuacl_stream *first, *last;
+} soon;
+
+void npuacl_run(struct npuacl_stream *s)
+{
+	bool outermost = !soon.running;
+
+	soon.running = true;
+	run_one(s);
+	while (outermost && (s = soon.first)) {
+		soon.first = s->soon_next;
+		run_one(s);
+	}
+	if (outermost)
+		soon.running = false;
+}
+
+void npuacl_wake_soon(struct npuacl_stream *s)
+{
+	WRITE_ONCE(s->woken, true);
+	smp_mb(); /* as in npuacl_wake_parked() */
+	if (!npuemu_cas(&s->run, NPUACL_PARKED, soon.running ? NPUACL_RUNNING : NPUACL_QUEUED))
+		return;
+	if (!soon.running) {
+		push(s, true);
+		return;
+	}
+	s->soon_next = NULL;
+	if (soon.first)
+		soon.last->soon_next = s;
+	else
+		soon.first = s;
+	soon.last = s;
+}
+
+/*
+ * To wait for a stream is to ask its work whether it can go on, so that the thread of
+ * the scheduler need not.  It takes over from the last who leaves.
+ */
+void npuacl_attend(struct npuacl_stream *s)
+{
+	npuemu_fetch_add(&s->attended, 1);
+}
+
+void npuacl_leave(struct npuacl_stream *s)
+{
+	npuemu_fetch_add(&s->attended, -1u);
+	smp_mb(); /* gone, before the look: pairs with npuacl_run() */
+	if (READ_ONCE(s->run) == NPUACL_PARKED && READ_ONCE(s->works) && !READ_ONCE(s->attended))
+		npuacl_watch(s);
+}
+
+bool npuacl_ask(struct npuacl_stream *s)
+{
+	u64 done = READ_ONCE(s->done);
+
+	if (READ_ONCE(s->run) != NPUACL_PARKED || !npuemu_cas(&s->run, NPUACL_PARKED, NPUACL_RUNNING))
+		return false;
+	npuacl_run(s);
+	return READ_ONCE(s->done) != done;
 }
 
 static bool help(s64 by)

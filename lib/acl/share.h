@@ -9,6 +9,7 @@
  *   ipc.c        device memory of other processes, by a key
  *   notifyipc.c  notifies of other processes
  *   eventipc.c   events of other processes
+ *   window.c     memory for the ranks of a job, from wherever it came
  *   export.c     what all of these give out, and find again
  *   import.c     buffers of other processes, each of them once
  *
@@ -116,6 +117,27 @@ void npuacl_import_put(struct npuacl_import *imp);
 u32 npuacl_logical(u32 phys, u32 otherwise);
 void npuacl_import_fork(void);
 
+/* ---- window.c -------------------------------------------------------------------------- */
+
+struct npuacl_window {
+	u64 base, end;			/* in this process */
+	struct npuacl_key key;		/* of all of it */
+};
+
+/* The one that @va lies in, offered to every process of the user. */
+aclError npuacl_window_of(const char *what, u64 va, struct npuacl_window *w);
+aclError npuacl_window_offer(const char *what, struct npuemu_buf *buf, u64 bytes, u32 phys,
+			     struct npuacl_window *w);
+void npuacl_window_fork(void);
+/* @imp: to be put; NULL if it is of this process. */
+aclError npuacl_window_open(const char *what, const struct npuacl_key *key, struct npuacl_import **imp, u8 **ptr);
+aclError npuacl_vmm_window(const char *what, u64 va, struct npuacl_window *w);
+aclError npuacl_ipc_window(const char *what, u64 va, struct npuacl_window *w);
+/* How many records this process has taken back: who holds imports looks again when it moves. */
+u64 npuacl_export_drops(void);
+/* A record still stands for what it did; of any process. */
+bool npuacl_export_holds(u64 id);
+
 /* ---- physical.c --------------------------------------------------------------------------- */
 
 struct npuacl_physical {
@@ -129,6 +151,7 @@ struct npuacl_physical {
 	u32 uses;		/* mappings, and imports here */
 	aclrtPhysicalMemProp prop;
 	struct npuacl_key key;	/* exported; id 0: not */
+	bool offered;		/* by windows, too */
 	struct npuacl_physical *next;	/* of all */
 };
 

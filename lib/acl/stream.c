@@ -128,7 +128,8 @@ static void report(struct npuacl_stream *s, s64 since, u64 upto)
 		   upto, text);
 }
 
-static void sleep_for(struct npuacl_stream *s, u64 upto, s64 until)
+/* @nap: and there is nobody to wake us but the clock. */
+static void sleep_for(struct npuacl_stream *s, u64 upto, s64 until, bool nap)
 {
 	u32 seen = smp_load_acquire(&s->bell);
 	s64 ns = until - npuemu_now_ns();
@@ -139,12 +140,32 @@ static void sleep_for(struct npuacl_stream *s, u64 upto, s64 until)
 		WRITE_ONCE(s->wanted, upto);
 	npuemu_fetch_add(&s->sleepers, 1);
 	pthread_mutex_unlock(&s->lock);
-	smp_mb(); /* a sleeper, before the look at done: pairs with npuacl_task_retire() */
-	if (ns > 0 && smp_load_acquire(&s->done) < upto)
+	smp_mb(); /* a sleeper, before the looks: pairs with npuacl_task_retire(), and npuacl_run() */
+	if (ns > 0 && smp_load_acquire(&s->done) < upto && (nap || !READ_ONCE(s->works)))
 		npuemu_futex_wait(&s->bell, seen, until == NPUEMU_FOREVER ? INT64_MAX : ns);
 	pthread_mutex_lock(&s->lock);
 	npuemu_fetch_add(&s->sleepers, -1u);
 	pthread_mutex_unlock(&s->lock);
+}
+
+#define YIELD_NS	500000ll	/* work is asked without sleep for so long */
+#define WORK_NAP_NS	1000000ll
+
+/*
+ * Its first task is work that others have to get on with: give them the processor
+ * before it is asked again; that is quicker than any wake-up where ranks share a cpu.
+ * After a while, naps in proportion.  @idle_ns: since when nothing came of it.
+ */
+static void give_way(struct npuacl_stream *s, u64 upto, s64 idle_ns, s64 until)
+{
+	s64 now = npuemu_now_ns(), nap = (now - idle_ns) / 8;
+
+	if (now - idle_ns < YIELD_NS) {
+		sched_yield();
+		return;
+	}
+	nap = nap < WORK_NAP_NS ? nap : WORK_NAP_NS;
+	sleep_for(s, upto, now + nap < until ? now + nap : until, true);
 }
 
 /* What went wrong in it: told once, or each time if it has stopped for good. */
@@ -169,19 +190,24 @@ static aclError told(struct npuacl_stream *s)
 	return ACL_SUCCESS;
 }
 
-aclError npuacl_stream_wait(struct npuacl_stream *s, u64 upto, s64 deadline)
+static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 {
-	s64 begin = 0, report_at = 0, now, until;
+	s64 begin = 0, report_at = 0, idle = 0, now, until;
 	u32 aborts = READ_ONCE(s->aborts);
 
 	while (smp_load_acquire(&s->done) < upto && READ_ONCE(s->aborts) == aborts) {
 		if (npuacl_try_own(s)) {
 			npuacl_run(s);
+			idle = 0;
 			continue;
 		}
 		/* it may wait for another one that nobody runs */
 		if (READ_ONCE(s->run) == NPUACL_PARKED && npuacl_help())
 			continue;
+		if (READ_ONCE(s->works) && npuacl_ask(s)) {
+			idle = 0;
+			continue;
+		}
 		now = npuemu_now_ns();
 		if (!begin) {
 			begin = now;
@@ -196,12 +222,28 @@ aclError npuacl_stream_wait(struct npuacl_stream *s, u64 upto, s64 deadline)
 			report_at = now + 60000000000ll;
 		}
 		until = deadline < report_at ? deadline : report_at;
-		sleep_for(s, upto, until);
+		if (!READ_ONCE(s->works)) {
+			sleep_for(s, upto, until, false);
+			continue;
+		}
+		if (!idle)
+			idle = now;
+		give_way(s, upto, idle, until);
 	}
 	if (READ_ONCE(s->aborts) != aborts)
 		return npuacl_fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u of device %u was aborted", s->id,
 				   s->dev->id);
 	return told(s);
+}
+
+aclError npuacl_stream_wait(struct npuacl_stream *s, u64 upto, s64 deadline)
+{
+	aclError ret;
+
+	npuacl_attend(s);
+	ret = wait_loop(s, upto, deadline);
+	npuacl_leave(s);
+	return ret;
 }
 
 void npuacl_stream_drop(struct npuacl_stream *s)

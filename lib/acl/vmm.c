@@ -529,3 +529,35 @@ void npuacl_vmm_fork(void)
 	pthread_mutex_init(&npuacl_vmm.lock, NULL);
 	npuacl_physicals_fork();
 }
+
+/* ---- Windows ------------------------------------------------------------------------------------- */
+
+aclError npuacl_vmm_window(const char *what, u64 va, struct npuacl_window *w)
+{
+	struct npuacl_physical *p;
+	struct npuacl_range *r;
+	aclError ret;
+
+	pthread_mutex_lock(&npuacl_vmm.lock);
+	r = find(NPUACL_MAPPED, va);
+	if (!r) {
+		ret = not_mapped(what, va);
+		goto out;
+	}
+	p = ((struct mapping *)r->owner)->mem;
+	while (p->of)
+		p = p->of;
+	if (p->import) {
+		ret = npuacl_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+				  "%s: the memory mapped at %#llx is another process's, and cannot be offered on", what,
+				  (unsigned long long)va);
+		goto out;
+	}
+	w->base = r->base;
+	w->end = r->base + r->room;
+	p->offered = true;
+	ret = npuacl_window_offer(what, p->buf, r->room, npuacl.dev[p->device].phys, w);
+out:
+	pthread_mutex_unlock(&npuacl_vmm.lock);
+	return ret;
+}

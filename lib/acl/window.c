@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Windows: device memory as other processes of a job can reach it, whichever function
+ * it came from.  A whole range is offered once, however many parts of it are used.
+ */
+#include <inttypes.h>
+#include "share.h"
+
+#define OFFERED		64u
+
+static struct {
+	pthread_mutex_t lock;
+	struct offered {
+		struct npuemu_buf *buf;
+		u64 bytes;
+		struct npuacl_key key;
+	} slot[OFFERED];
+} win = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* A buffer is offered once; if its place in the table was taken meanwhile, once more. */
+aclError npuacl_window_offer(const char *what, struct npuemu_buf *buf, u64 bytes, u32 phys,
+			     struct npuacl_window *w)
+{
+	struct npuacl_record rec = { .kind = NPUACL_EXPORT_MEMORY, .any_process = 1 };
+	struct offered *o = &win.slot[((uintptr_t)buf >> 6) % OFFERED];
+	aclError ret = ACL_SUCCESS;
+
+	pthread_mutex_lock(&win.lock);
+	if (o->buf != buf || o->bytes != bytes || npuacl_export_buf(o->key.id) != buf) {
+		rec.size = bytes;
+		rec.device = phys;
+		ret = npuacl_export_add(what, buf, &rec, &o->key);
+		o->buf = ret ? NULL : buf;
+		o->bytes = bytes;
+	}
+	w->key = o->key;
+	pthread_mutex_unlock(&win.lock);
+	return ret;
+}
+
+struct request {
+	const char *what;
+	struct npuacl_window *w;
+	aclError ret;
+};
+
+/* Under the lock of address.c: nobody frees it meanwhile. */
+static void offer(struct npuacl_range *r, void *arg)
+{
+	struct request *q = arg;
+
+	q->w->base = r->base;
+	q->w->end = r->base + r->room;
+	r->owner = r;	/* memory.c: keys stand for it */
+	q->ret = npuacl_window_offer(q->what, r->buf, r->room, npuacl.dev[r->device].phys, q->w);
+}
+
+aclError npuacl_window_of(const char *what, u64 va, struct npuacl_window *w)
+{
+	struct request q = { .what = what, .w = w };
+	struct npuacl_place p;
+	char text[192];
+
+	memset(w, 0, sizeof(*w));
+	if (npuacl_range_with(NPUACL_BIT(NPUACL_DEVICE), va, offer, &q))
+		return q.ret;
+	npuacl_place_of(va, &p);
+	if (p.kind == NPUACL_MAPPED && !(p.flags & NPUACL_PLACE_HOST))
+		return npuacl_vmm_window(what, va, w);
+	if (p.kind == NPUACL_IMPORTED)
+		return npuacl_ipc_window(what, va, w);
+	return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %#" PRIx64 " is no device memory, but %s", what, va,
+			   npuacl_explain(va, text, sizeof(text)));
+}
+
+aclError npuacl_window_open(const char *what, const struct npuacl_key *key, struct npuacl_import **imp, u8 **ptr)
+{
+	struct npuemu_buf *own = npuacl_export_buf(key->id);
+	struct npuacl_record r;
+	aclError ret;
+
+	*imp = NULL;
+	ret = npuacl_export_find(what, key, NPUACL_EXPORT_MEMORY, &r);
+	if (ret)
+		return ret;
+	if (own) {
+		*ptr = (u8 *)npuemu_buf_ptr(own) + r.offset;
+		return ACL_SUCCESS;
+	}
+	ret = npuacl_import_get(what, &r, imp);
+	if (!ret)
+		*ptr = (*imp)->ptr + r.offset;
+	return ret;
+}
+
+void npuacl_window_fork(void)
+{
+	memset(&win, 0, sizeof(win));
+	pthread_mutex_init(&win.lock, NULL);
+}
