@@ -90,6 +90,7 @@ OPT  ?= -O2 -g
 cflags   := $(OPT) -std=gnu11 $(WARN) -ffp-contract=off -pthread \
 	    -fvisibility=hidden -fPIC $(SANFLAGS) $(CFLAGS)
 cppflags := -D_GNU_SOURCE -Iinclude -Iinclude/uapi -Idriver/engine -Ilib/core \
+	    -Ilib/acl -Ilib/transport -Ilib/hccl \
 	    -DNPUEMU_DATADIR='"$(SHAREDIR)/npuemu"' $(CPPFLAGS)
 ldflags  := -pthread $(SANFLAGS) $(LDFLAGS)
 
@@ -112,7 +113,9 @@ BENCH_LIBS := -luring -ljson-c -lm
 objs = $(patsubst %.c,$(B)/obj/%.o,$1)
 
 LIB_SRC      := $(wildcard driver/engine/*.c lib/core/*.c lib/core/user/*.c \
-		lib/core/kernel/*.c lib/acl/*.c)
+		lib/core/kernel/*.c lib/acl/*.c lib/transport/*.c lib/hccl/*.c \
+		lib/securec/*.c)
+LIB_APIS     := $(patsubst lib/%/support.tsv,%,$(wildcard lib/*/support.tsv))
 LIB_MAP      := lib/libnpuemu.map
 TOOL_COMMON  := $(wildcard tools/common/*.c)
 TOOL_NAMES   := $(sort $(filter-out common, \
@@ -127,11 +130,11 @@ VM_SCRIPTS   := tools/vm/init tools/vm/initramfs tools/vm/kernels \
 		tools/vm/build-module
 VM_MUX       := $(wildcard tools/vm/mux/*.c)
 HEADERS      := $(wildcard include/npuemu/*.h include/uapi/npuemu/*.h)
-ACL_HEADERS  := $(wildcard include/acl/*.h include/acl/*/*.h)
+API_HEADERS  := $(wildcard include/*.h include/acl/*.h include/acl/*/*.h include/hccl/*.h)
 MACHINES     := $(wildcard machines/*.txt)
 DATA         := $(wildcard data/*)
 
-LIB_OBJ  := $(call objs,$(LIB_SRC)) $(B)/obj/gen/acl_unsupported.o
+LIB_OBJ  := $(call objs,$(LIB_SRC)) $(LIB_APIS:%=$(B)/obj/gen/%_unsupported.o)
 LIB_SO   := $(B)/lib/$(SONAME)
 LIB_LINK := $(B)/lib/libnpuemu.so
 LIB_A    := $(B)/lib/libnpuemu.a
@@ -266,29 +269,28 @@ $(LIB_A): $(LIB_OBJ) $(B)/obj/lib.list
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 
-# The functions of the API that are not there, from the lists of those that are.
-$(B)/gen/acl_unsupported.c: lib/acl/gen-unsupported lib/acl/support.tsv \
-		tests/abi/acl_functions.tsv
+# The functions of an API that are not there, from the lists of those that are.
+$(B)/gen/%_unsupported.c: lib/gen-unsupported lib/%/support.tsv tests/abi/%_functions.tsv
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
-	$(Q)lib/acl/gen-unsupported lib/acl/support.tsv tests/abi/acl_functions.tsv \
-		npuacl.h >$@
+	$(Q)lib/gen-unsupported lib/$*/support.tsv >$@
 
 $(B)/obj/gen/%.o: $(B)/gen/%.c Makefile
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(cppflags) -Ilib/acl $(cflags) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(cppflags) $(cflags) -MMD -MP -c -o $@ $<
 
 # --- the prefix, in the build tree -------------------------------------------
 # As make install makes it, out of links: "source build/set_env.sh" makes programs use
 # what is built here.
 $(B)/set_env.sh: tools/prefix/lay-out tools/prefix/set_env.sh tools/prefix/setenv.bash \
-		cmake/ascendc.cmake $(HEADERS) $(LIB_LINK) Makefile
+		cmake/ascendc.cmake $(HEADERS) $(API_HEADERS) $(LIB_LINK) Makefile
 	$(call say,GEN,$@)
 	$(Q)rm -rf $(B)/prefix
 	$(Q)tools/prefix/lay-out $(B)/prefix '$(abspath $(B)/prefix)' $(LIB_SO) $(ARCH)
 	@mkdir -p $(B)/prefix/include/npuemu
-	$(Q)ln -sfn '$(CURDIR)/include/acl' $(B)/prefix/include/acl
+	$(Q)ln -sfn $(addprefix '$(CURDIR)'/,$(wildcard include/*.h) include/acl include/hccl) \
+		$(B)/prefix/include
 	$(Q)ln -sf $(addprefix '$(CURDIR)'/,$(HEADERS)) $(B)/prefix/include/npuemu
 	$(Q)ln -sf $(addprefix '$(abspath $(B))'/bin/,$(notdir $(TOOLS))) $(B)/prefix/bin
 	$(Q)printf '%s\n' '# SPDX-License-Identifier: MIT' \
@@ -310,7 +312,7 @@ $(TESTS): $(B)/tests/%: $(B)/obj/tests/%.o $(call objs,$(TEST_COMMON)) $(LIB_A)
 	$(Q)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(LIB_A) $(LIB_LIBS) $(TEST_LIBS)
 
 # By way of the prefix, as README.md has everybody do it.
-$(EXAMPLES): $(B)/examples/%: examples/%.c $(ACL_HEADERS) $(B)/set_env.sh
+$(EXAMPLES): $(B)/examples/%: examples/%.c $(API_HEADERS) $(B)/set_env.sh
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(OPT) -std=c11 -Wall -Wextra $(WERROR) $(SANFLAGS) -I$(B)/prefix/include \
@@ -403,7 +405,7 @@ install: $(if $(NO_BUILD),,all)
 	ln -sfn $(SONAME) '$(DESTDIR)$(LIBDIR)/libnpuemu.so'
 	install -m 644 $(LIB_A) '$(DESTDIR)$(LIBDIR)'
 	$(if $(HEADERS),install -m 644 $(HEADERS) '$(DESTDIR)$(INCDIR)/npuemu')
-	@for f in $(ACL_HEADERS:include/%=%); do \
+	@for f in $(API_HEADERS:include/%=%); do \
 		install -D -m 644 "include/$$f" "$(DESTDIR)$(INCDIR)/$$f" || exit 1; \
 	done
 	tools/prefix/lay-out '$(DESTDIR)$(HOMEDIR)' '$(HOMEDIR)' \

@@ -31,25 +31,39 @@ static const char *family(aclError code)
 	}
 }
 
-void npuacl_fail_say(aclError code, const char *fmt, ...)
+static size_t head(struct npuacl_thread *t, const char *name, int code)
 {
-	struct npuacl_thread *t = &npuacl_self;
 	struct timespec now;
 	struct tm tm;
-	va_list ap;
 	size_t n;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &tm);
-	n = (size_t)snprintf(t->message, sizeof(t->message), "%s: [PID: %d] ", family(code),
-			     (int)getpid());
+	n = (size_t)snprintf(t->message, sizeof(t->message), "%s: [PID: %d] ", name, (int)getpid());
 	n += strftime(t->message + n, sizeof(t->message) - n, "%Y-%m-%d-%H:%M:%S", &tm);
 	n += (size_t)snprintf(t->message + n, sizeof(t->message) - n, ".%03ld (%d) ",
 			      now.tv_nsec / 1000000, code);
+	t->told = false;
+	return n;
+}
+
+void npuacl_message(const char *name, int code, const char *text)
+{
+	struct npuacl_thread *t = &npuacl_self;
+	size_t n = head(t, name, code);
+
+	snprintf(t->message + n, sizeof(t->message) - n, "%s", text);
+}
+
+void npuacl_fail_say(aclError code, const char *fmt, ...)
+{
+	struct npuacl_thread *t = &npuacl_self;
+	size_t n = head(t, family(code), code);
+	va_list ap;
+
 	va_start(ap, fmt);
 	vsnprintf(t->message + n, sizeof(t->message) - n, fmt, ap);
 	va_end(ap);
-	t->told = false;
 	t->last = code;
 	npuemu_log(NPUEMU_LOG_INFO, "acl: %s", t->message);
 }
@@ -72,7 +86,7 @@ aclError npuacl_fail_core(int err, aclError code, const char *what)
 	return npuacl_fail(code, "%s: %s", what, npuemu_errmsg());
 }
 
-aclError npuemu_acl_unsupported(const char *name, aclError code)
+void npuacl_unsupported(const char *name)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static const char *said[1024];
@@ -87,6 +101,11 @@ aclError npuemu_acl_unsupported(const char *name, aclError code)
 			   name);
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+aclError npuemu_acl_unsupported(const char *name, aclError code)
+{
+	npuacl_unsupported(name);
 	return npuacl_fail(code, "%s is not supported by npuemu: see Documentation/compatibility.md",
 			   name);
 }

@@ -117,6 +117,7 @@ check_checks()		# SET LANGUAGE FOLDER
 	local set=$1 lang=$2 folder=$3 t want
 	mkdir -p "$tmp/wrong"
 	for t in functions constants types structs; do
+		[[ -e $here/${set}_$t.tsv ]] || continue
 		rm -f "$tmp/want"
 		awk -F '\t' -v OFS='\t' -v what=$t -v entry="$tmp/want" '
 		NR == 1 { print; next }

@@ -102,6 +102,31 @@ int main(int argc, char **)
 	return p && *p;
 }
 END
+# HCCL, in what C and C++ have in common.
+cat >"$tmp/hccl.c" <<'END'
+#include <hccl/hccl.h>
+#include <hccl/hccl_rank_graph.h>
+#include <hcomm_primitives.h>
+#include <hcomm_res.h>
+#include <securec.h>
+#include <stdio.h>
+
+int main(void)
+{
+	char text[64], name[COMM_NAME_MAX_LENGTH];
+	HcclCommConfig config;
+	HcclComm comm = NULL;
+
+	HcclCommConfigInit(&config);
+	if (strcpy_s(config.hcclCommName, sizeof(config.hcclCommName), "a name") != EOK ||
+	    sprintf_s(text, sizeof(text), "%s", HcclGetErrorString(HCCL_SUCCESS)) <= 0)
+		return 1;
+	/* a communicator that is none, and a thread: an error each, whatever is there */
+	if (HcclGetCommName(comm, name) == HCCL_SUCCESS || !HcommFenceOnThread(0))
+		return 1;
+	return puts(text) < 0 || HcclGetCommConfigCapability() != HCCL_COMM_CONFIG_RESERVED;
+}
+END
 cat >"$tmp/load.c" <<'END'
 #include <dlfcn.h>
 #include <stdio.h>
@@ -127,7 +152,7 @@ int main(int argc, char **argv)
 }
 END
 libraries='libascendcl.so libacl_rt.so libacl_rt_impl.so libmsprofiler.so libruntime.so
-libascend_hal.so libdcmi.so'
+libascend_hal.so libdcmi.so libhccl.so libhcomm.so libc_sec.so'
 
 # --- checks -------------------------------------------------------------------------
 
@@ -174,6 +199,12 @@ programs()	# HOME
 		ok "C++, $std" in_env "$env" \
 			"$CXX -std=$std -Wextra $flags -Wl,-z,now -o $tmp/cc $tmp/prog.cc -lascendcl && $tmp/cc"
 	done
+	for lib in hccl 'hccl -lhcomm -lc_sec -lascendcl'; do
+		ok "C, -l$lib" in_env "$env" \
+			"$CC -std=c11 $flags -Wl,-z,now -o $tmp/h $tmp/hccl.c -l$lib && $tmp/h"
+	done
+	ok 'C++ with HCCL' in_env "$env" \
+		"$CXX -x c++ -std=c++11 $flags -Wl,-z,now -o $tmp/h $tmp/hccl.c -lhccl && $tmp/h"
 	# shellcheck disable=SC2016 # for in_env
 	flags='-Wall -Werror -I"$ASCEND_HOME_PATH/$(uname -m)-linux/include"'
 	# shellcheck disable=SC2016
@@ -245,7 +276,9 @@ if ok 'make install with DESTDIR' install_to /usr "DESTDIR=$tmp/stage"; then
 	ok 'a toolkit beside the folders of /usr' test -e "$tmp/stage/usr/lib/npuemu/lib64/libascendcl.so"
 	ok 'no path of the stage in it' sh -c \
 		"! grep -rIl '$tmp' '$tmp/stage' && ! find '$tmp/stage' -lname '/*' | grep ."
-	ok 'headers by way of the toolkit' test -e "$tmp/stage/usr/lib/npuemu/include/acl/acl.h"
+	for h in acl/acl.h hccl/hccl.h hcomm_res.h securec.h; do
+		ok "$h by way of the toolkit" test -e "$tmp/stage/usr/lib/npuemu/include/$h"
+	done
 fi
 
 ok 'the build tree: as a home' in_env "$BUILD/set_env.sh" \
