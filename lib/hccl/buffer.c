@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Buffers of other ranks.  A rank of this process has its address; one of another
+ * process is opened once and kept, so that a collective on the same buffers costs
+ * nothing here.  When the other process has taken something back since, what is kept
+ * of it is looked through: memory that was freed there is not held here for long.
+ */
+#include <inttypes.h>
+#include "comm.h"
+
+HcclResult hccl_ref_make(struct hccl_comm *c, const char *what, const char *role, const void *va, u64 bytes,
+			 struct hccl_ref *ref)
+{
+	u64 at = (u64)(uintptr_t)va, end;
+	struct npuacl_window w;
+	struct npuacl_place p;
+	char text[192];
+	aclError ret;
+
+	memset(ref, 0, sizeof(*ref));
+	if (!bytes)
+		return HCCL_SUCCESS;
+	npuacl_place_of(at, &p);
+	if (!npuacl_on_device(&p))
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %s %p is no device memory, but %s", what, role, va,
+				 npuacl_explain(at, text, sizeof(text)));
+	end = p.end;
+	ref->va = at;
+	if (!c->all_here) {
+		ret = npuacl_window_of(what, at, &w);
+		if (ret)
+			return hccl_fail_acl(ret, what);
+		ref->key = w.key.id;
+		ref->secret = w.key.secret;
+		ref->off = at - w.base;
+		end = w.end;
+	}
+	if (bytes > end - at)
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %s: %" PRIu64 " bytes from %p on, but it is %s%s", what, role,
+				 bytes, va, npuacl_explain(at, text, sizeof(text)),
+				 p.kind == NPUACL_MAPPED ? " (a buffer of several mappings is not supported)" : "");
+	return HCCL_SUCCESS;
+}
+
+static void forget(struct hccl_open *o)
+{
+	npuacl_import_put(o->import);
+	memset(o, 0, sizeof(*o));
+}
+
+static void look_through(struct hccl_peer *p)
+{
+	u32 i;
+
+	for (i = 0; i < HCCL_OPENS; i++)
+		if (p->open[i].key && !npuacl_export_holds(p->open[i].key))
+			forget(&p->open[i]);
+}
+
+u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, const struct hccl_ref *ref, u64 drops)
+{
+	struct npuacl_key key = { .id = ref->key, .secret = ref->secret };
+	struct hccl_peer *p = &c->peer[rank];
+	struct hccl_open *o, new = { .key = ref->key };
+	aclError ret;
+	u32 i;
+
+	if (!ref->va)
+		return NULL;
+	if (smp_load_acquire(&c->local->rank[rank]))
+		return (u8 *)(uintptr_t)ref->va;
+	if (p->drops != drops) {
+		look_through(p);
+		p->drops = drops;
+	}
+	for (i = 0; i < HCCL_OPENS; i++)
+		if (p->open[i].key == ref->key)
+			return p->open[i].ptr + ref->off;
+	ret = npuacl_window_open("hccl", &key, &new.import, &new.ptr);
+	if (ret) {
+		hccl_group_fail(c, HCCL_E_REMOTE, "EI0006", "a buffer of rank %u cannot be reached from rank %u: %s", rank,
+				c->rank, npuacl_self.message);
+		return NULL;
+	}
+	o = &p->open[p->next++ % HCCL_OPENS];
+	if (o->key)
+		forget(o);
+	*o = new;
+	return o->ptr + ref->off;
+}
+
+void hccl_peers_close(struct hccl_comm *c)
+{
+	u32 r, i;
+
+	for (r = 0; r < c->ranks; r++)
+		for (i = 0; i < HCCL_OPENS; i++)
+			if (c->peer[r].open[i].key)
+				forget(&c->peer[r].open[i]);
+}

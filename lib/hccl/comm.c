@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Communicators: made, asked about, destroyed.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include "comm.h"
+
+struct npuemu_slab hccl_comms = {
+	.what = "communicator", .size = NPUEMU_SLAB_SIZE(struct hccl_comm), .max = 4096,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+HcclResult hccl_comm(HcclComm handle, const char *what, struct hccl_comm **out)
+{
+	if (!handle)
+		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: comm is NULL", what);
+	if (!npuemu_slab_holds(&hccl_comms, handle, NPUEMU_SLAB_SIZE(struct hccl_comm)))
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %p is no communicator, or has been destroyed", what, handle);
+	*out = handle;
+	return HCCL_SUCCESS;
+}
+
+/* ---- Made -------------------------------------------------------------------------------- */
+
+static HcclResult settings(const char *what, struct hccl_comm *c, const HcclCommConfig *config)
+{
+	const char *soc = aclrtGetSocName();
+	char why[300], family[8] = "EI0001";
+	int ret;
+
+	ret = hccl_config_load(&c->cfg, soc ? soc : "", why, sizeof(why));
+	if (!ret && config) {
+		snprintf(family, sizeof(family), "EI0003");
+		ret = hccl_config_apply(&c->cfg, config, why, sizeof(why));
+	}
+	return ret ? hccl_fail((HcclResult)ret, family, "%s: %s", what, why) : HCCL_SUCCESS;
+}
+
+static HcclResult buffers(const char *what, struct hccl_comm *c)
+{
+	aclError ret;
+	int err;
+
+	c->peer = calloc(c->ranks, sizeof(*c->peer));
+	c->base = calloc(3 * (size_t)c->ranks, sizeof(*c->base));
+	c->box = calloc(2 * (size_t)c->ranks, sizeof(*c->box));
+	if (!c->peer || !c->base || !c->box)
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
+	/* the one to send from and the one to receive into, in one; memory comes with the first touch */
+	c->ccl_bytes = 2 * c->cfg.buffer_bytes;
+	err = npuemu_buf_alloc(npuacl.board, c->dev->phys, c->ccl_bytes, 0, &c->ccl);
+	if (err)
+		return hccl_fail(HCCL_E_OOM, "EI0011", "%s: two buffers of %" PRIu64 " MB (HCCL_BUFFSIZE) on device %u: %s", what,
+				 c->cfg.buffer_bytes >> 20, c->dev->id, npuemu_errmsg());
+	c->ccl_ptr = npuemu_buf_ptr(c->ccl);
+	ret = npuacl_window_offer(what, c->ccl, c->ccl_bytes, c->dev->phys, &c->ccl_window);
+	return ret ? hccl_fail_acl(ret, what) : HCCL_SUCCESS;
+}
+
+HcclResult hccl_comm_make(const char *what, struct npuacl_device *dev, u32 ranks, u32 rank,
+			  const HcclCommConfig *config, struct hccl_local *local, struct hccl_comm **out)
+{
+	struct hccl_comm *c;
+	HcclResult ret;
+
+	if (!ranks || ranks > HCCL_MAX_RANKS)
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %u ranks; 1 to %u can be", what, ranks, HCCL_MAX_RANKS);
+	if (rank >= ranks)
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: rank %u of %u ranks; they count from 0", what, rank, ranks);
+	c = npuemu_slab_alloc(&hccl_comms);
+	if (!c)
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: this process has %u communicators, the most it can", what,
+				 hccl_comms.max);
+	c->rank = rank;
+	c->ranks = ranks;
+	c->dev = dev;
+	pthread_mutex_init(&c->lock, NULL);
+	ret = settings(what, c, config);
+	if (!ret)
+		ret = buffers(what, c);
+	if (!ret) {
+		c->local = local;
+		c->group = local->group;
+		ret = hccl_group_join(what, c);
+		if (ret)
+			c->local = NULL;
+	}
+	if (ret) {
+		hccl_comm_unmake(c);
+		return ret;
+	}
+	*out = c;
+	return HCCL_SUCCESS;
+}
+
+/* Servers, in the order of their first rank. */
+static void place(struct hccl_comm *c)
+{
+	struct npuemu_device_info info = { .size = sizeof(info) };
+	u32 id[HCCL_MAX_RANKS], i, k;
+
+	for (i = 0; i < c->ranks; i++) {
+		if (npuemu_device_query(npuacl.board, c->group->member[i].device, &info))
+			info.server = 0;
+		for (k = 0; k < c->servers && id[k] != info.server; k++)
+			;
+		if (k == c->servers)
+			id[c->servers++] = info.server;
+		c->server[i] = k;
+	}
+}
+
+HcclResult hccl_comm_ready(const char *what, struct hccl_comm *c)
+{
+	HcclResult ret = hccl_group_meet(what, c);
+	u32 i;
+
+	if (ret)
+		return ret;
+	c->all_here = true;
+	for (i = 0; i < c->ranks; i++)
+		c->all_here &= c->group->member[i].pid == c->group->member[c->rank].pid;
+	place(c);
+	memcpy(c->name, c->cfg.name[0] ? c->cfg.name : c->group->name, sizeof(c->name) - 1);
+	npuemu_slab_publish(&hccl_comms, c);
+	npuemu_log(NPUEMU_LOG_INFO, "hccl: communicator %s: rank %u of %u on device %u, %u servers%s; %s", c->name, c->rank,
+		   c->ranks, c->dev->id, c->servers, c->all_here ? ", all in this process" : "",
+		   c->group->member[c->rank].settings);
+	return HCCL_SUCCESS;
+}
+
+void hccl_comm_unmake(struct hccl_comm *c)
+{
+	struct hccl_local *local = c->local;
+
+	if (local)
+		hccl_group_leave(c);
+	if (c->peer && c->local)
+		hccl_peers_close(c);
+	if (c->ccl_window.key.id)
+		npuacl_export_drop(c->ccl_window.key.id);
+	if (c->ccl && npuemu_buf_free(c->ccl))
+		npuemu_log(NPUEMU_LOG_WARN, "hccl: the buffers of rank %u were not given back: %s", c->rank, npuemu_errmsg());
+	free(c->peer);
+	free(c->base);
+	free(c->box);
+	pthread_mutex_destroy(&c->lock);
+	npuemu_slab_free(&hccl_comms, c);
+	if (local)
+		hccl_local_put(local);
+}
+
+/* ---- Destroyed ------------------------------------------------------------------------------ */
+
+/* What its streams have left of it: soon over if it has failed. */
+static bool idle(struct hccl_comm *c)
+{
+	struct timespec nap = { .tv_nsec = 1000000 };
+	u32 tries;
+
+	for (tries = 0; READ_ONCE(c->in_flight) && tries < (hccl_group_broken(c) ? 2000 : 100); tries++) {
+		npuacl_look();
+		nanosleep(&nap, NULL);
+	}
+	return !smp_load_acquire(&c->in_flight);
+}
+
+HcclResult HcclCommDestroy(HcclComm comm)
+{
+	static const char what[] = "HcclCommDestroy";
+	struct hccl_comm *c;
+	HcclResult ret = hccl_comm(comm, what, &c);
+
+	if (ret)
+		return ret;
+	if (!idle(c))
+		return hccl_fail(HCCL_E_AGAIN, "EI0003", "%s: %u operations of it are not over, or recorded in models: synchronize their streams before",
+				 what, READ_ONCE(c->in_flight));
+	/* of two threads that destroy it one does */
+	if (!npuemu_slab_retire(&hccl_comms, c))
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %p has been destroyed already", what, comm);
+	hccl_comm_unmake(c);
+	return HCCL_SUCCESS;
+}
+
+/* ---- Asked about ------------------------------------------------------------------------------ */
+
+HcclResult HcclGetRankSize(HcclComm comm, uint32_t *rankSize)
+{
+	struct hccl_comm *c;
+	HcclResult ret = hccl_comm(comm, "HcclGetRankSize", &c);
+
+	if (ret)
+		return ret;
+	if (!rankSize)
+		return hccl_fail(HCCL_E_PTR, "EI0003", "HcclGetRankSize: rankSize is NULL");
+	*rankSize = c->ranks;
+	return HCCL_SUCCESS;
+}
+
+HcclResult HcclGetRankId(HcclComm comm, uint32_t *rank)
+{
+	struct hccl_comm *c;
+	HcclResult ret = hccl_comm(comm, "HcclGetRankId", &c);
+
+	if (ret)
+		return ret;
+	if (!rank)
+		return hccl_fail(HCCL_E_PTR, "EI0003", "HcclGetRankId: rank is NULL");
+	*rank = c->rank;
+	return HCCL_SUCCESS;
+}
+
+HcclResult HcclGetCommName(HcclComm comm, char *commName)
+{
+	struct hccl_comm *c;
+	HcclResult ret = hccl_comm(comm, "HcclGetCommName", &c);
+
+	if (ret)
+		return ret;
+	if (!commName)
+		return hccl_fail(HCCL_E_PTR, "EI0003", "HcclGetCommName: commName is NULL");
+	memcpy(commName, c->name, sizeof(c->name));
+	return HCCL_SUCCESS;
+}
+
+static struct hccl_comm *named(const char *name)
+{
+	struct hccl_comm *c, *found = NULL;
+	struct npuacl_ctx *ctx = npuacl_self.ctx;
+	u32 i;
+
+	for (i = 0; i < READ_ONCE(hccl_comms.used); i++) {
+		c = (struct hccl_comm *)(hccl_comms.base + (size_t)i * hccl_comms.size);
+		if (!npuemu_slab_alive(&hccl_comms, c) || strcmp(c->name, name))
+			continue;
+		/* the ranks of a process have it by one name: the caller's device says which */
+		if (!found || (ctx && c->dev == ctx->dev))
+			found = c;
+	}
+	return found;
+}
+
+HcclResult HcclCommGetHandleWithName(const char *commName, HcclComm *comm)
+{
+	static const char what[] = "HcclCommGetHandleWithName";
+	struct hccl_comm *c;
+
+	if (!commName || !comm)
+		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: %s is NULL", what, commName ? "comm" : "commName");
+	c = named(commName);
+	if (!c)
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: this process has no communicator \"%.127s\"", what, commName);
+	*comm = c;
+	return HCCL_SUCCESS;
+}
+
+HcclResult HcclCommGetStatus(const char *commName, HcclCommStatus *status)
+{
+	static const char what[] = "HcclCommGetStatus";
+
+	if (!commName || !status)
+		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: %s is NULL", what, commName ? "status" : "commName");
+	*status = named(commName) ? HCCL_COMM_STATUS_READY : HCCL_COMM_STATUS_INVALID;
+	return HCCL_SUCCESS;
+}
+
+HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult *asyncError)
+{
+	struct hccl_comm *c;
+	HcclResult ret = hccl_comm(comm, "HcclGetCommAsyncError", &c);
+
+	if (ret)
+		return ret;
+	if (!asyncError)
+		return hccl_fail(HCCL_E_PTR, "EI0003", "HcclGetCommAsyncError: asyncError is NULL");
+	*asyncError = READ_ONCE(c->error) || hccl_group_broken(c) ? HCCL_E_REMOTE : HCCL_SUCCESS;
+	return HCCL_SUCCESS;
+}
+
+static const HcclOpExpansionMode *mode_of(const struct hccl_comm *c, HcclOpExpansionMode *mode)
+{
+	*mode = (HcclOpExpansionMode)hccl_mode_public(c->cfg.mode);
+	return mode;
+}
+
+HcclResult HcclConfigGetInfo(HcclComm comm, HcclConfigType configType, uint32_t infoLen, void *info)
+{
+	static const char what[] = "HcclConfigGetInfo";
+	HcclOpExpansionMode mode;
+	struct hccl_comm *c;
+	HcclResult ret = hccl_comm(comm, what, &c);
+
+	if (ret)
+		return ret;
+	if (!info)
+		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: info is NULL", what);
+	if (configType == HCCL_CONFIG_TYPE_OP_EXPANSION_MODE && infoLen >= sizeof(mode)) {
+		memcpy(info, mode_of(c, &mode), sizeof(mode));
+		return HCCL_SUCCESS;
+	}
+	if (configType == HCCL_CONFIG_TYPE_HCCL_ALGO && infoLen) {
+		const char *algo = npuemu_getenv("HCCL_ALGO");
+
+		snprintf(info, infoLen, "%s", algo ? algo : "");
+		return HCCL_SUCCESS;
+	}
+	return hccl_fail(HCCL_E_PARA, "EI0003", "%s: type %d in %u bytes", what, (int)configType, infoLen);
+}

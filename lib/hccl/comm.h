@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of lib/hccl share.
+ *
+ * The ranks of a communicator, whichever processes they are of, meet in a piece of
+ * memory that all of them see: the group.  A rank that comes to a collective says in
+ * it what it wants done and with which buffers; when all have, the collective is a
+ * plan of lanes (plan.h), and every rank that waits carries out lanes, its own or
+ * others'.  So a collective needs nobody to be switched to: who comes last can do it all.
+ *
+ *   hccl.c       the collectives' public functions
+ *   issue.c      arguments checked, a collective put on a stream
+ *   run.c        a collective is carried out
+ *   plans.c      the plan that a collective goes by
+ *   p2p.c        Send, Recv, BatchSendRecv
+ *   buffer.c     buffers of other ranks
+ *   aicpu.c      reductions that no engine has
+ *   group.c      the group: who is in it, who is alive, what went wrong
+ *   comm.c       communicators: made, asked about, destroyed
+ *   meet.c       how ranks find each other: root info, rank tables, sub-communicators
+ *   fail.c       what went wrong, for the thread that asks
+ *   diagnose.c   who waits for whom
+ *
+ * Order of locks: comm->lock, hccl_local.lock, those of lib/acl.
+ */
+#ifndef HCCL_COMM_H
+#define HCCL_COMM_H
+
+#include <hccl/hccl.h>
+#include <hccl/hccl_comm.h>
+#include <hccl/hccl_types.h>
+#include "config.h"
+#include "npuacl.h"
+#include "plan.h"
+#include "share.h"
+
+#define HCCL_MAGIC	0x4c434348555044eeull
+#define HCCL_VERSION	1u
+#define HCCL_SLOTS	2u		/* collectives that ranks may be in: a rank is at most one ahead */
+#define HCCL_NAME	128u
+#define HCCL_SUBS	64u		/* sub-communicators that are being made at a time */
+
+/* ---- The group: shared, so everything in it is read as others' word ------------------- */
+
+/* A buffer, as its rank tells the others. */
+struct hccl_ref {
+	u64 va;			/* in its process; 0: none */
+	u64 key, secret;	/* of the window that it lies in */
+	u64 off;		/* in there */
+};
+
+/* What a rank wants done. */
+struct hccl_want {
+	u64 seq;
+	u32 coll;		/* enum hccl_coll */
+	u32 type;		/* HcclDataType */
+	u32 op;			/* HcclReduceOp */
+	u32 root;
+	u64 count;
+	u64 sum;		/* of the arrays of a V form that all ranks have to give alike */
+	u64 drops;		/* npuacl_export_drops() of its process */
+	struct hccl_ref in, out;
+};
+
+struct hccl_lane_state {
+	u32 owner;		/* rank + 1 that carries it out */
+	u32 done;		/* steps */
+	u32 pad[14];
+};
+
+struct hccl_slot {
+	u64 seq;		/* the collective that it is for */
+	u32 arrived;
+	u32 left;		/* ranks that are through with it */
+	u32 lanes;		/* that are done */
+	u32 pad[11];
+	struct hccl_lane_state lane[HCCL_MAX_RANKS];
+	struct hccl_want want[HCCL_MAX_RANKS];
+	u64 array[HCCL_MAX_RANKS][4][HCCL_MAX_RANKS];	/* V forms: counts and displs */
+};
+
+enum hccl_member_state {
+	HCCL_ABSENT,
+	HCCL_JOINING,
+	HCCL_MEMBER,
+	HCCL_LEFT,
+};
+
+struct hccl_member {
+	u32 state;		/* enum hccl_member_state */
+	u32 pid;
+	u32 device;		/* on the board */
+	u32 logical;		/* as its program calls it */
+	u64 alive;		/* an export of its process */
+	u64 secret;
+	/* for diagnosis */
+	u64 issued;		/* collectives that its program has asked for */
+	u64 begun, finished;
+	struct hccl_want want[HCCL_SLOTS];
+	char settings[HCCL_CONFIG_TEXT];
+};
+
+/* One direction between two ranks. */
+struct hccl_mail {
+	u64 sent, wanted;	/* messages that the sender, the receiver has come to */
+	u64 taken;		/* that somebody copies, or has */
+	u64 done;
+	struct hccl_ref from, to;
+	u64 from_count, to_count;
+	u32 from_type, to_type;
+	u64 from_drops, to_drops;
+};
+
+struct hccl_sub {
+	u32 state;		/* 0 free, 1 being written, 2 there */
+	u32 left;		/* ranks that have not fetched it */
+	u64 id;
+	u64 key, secret;
+};
+
+struct hccl_group {
+	u64 magic;
+	u32 version;
+	u32 ranks;		/* 0: nobody has joined yet */
+	u32 joined;		/* HCCL_MEMBER, and ever were */
+	u32 left;
+	u64 failed;		/* rank + 1 << 32 | HcclResult of the first that went wrong */
+	u32 failed_ready;	/* @why is written */
+	u32 pad;
+	char family[8];
+	char why[512];
+	char name[HCCL_NAME];
+	struct hccl_sub sub[HCCL_SUBS];
+	struct hccl_member member[HCCL_MAX_RANKS];
+	struct hccl_slot slot[HCCL_SLOTS];
+	struct hccl_mail mail[HCCL_MAX_RANKS][HCCL_MAX_RANKS];	/* [from][to] */
+};
+
+/* ---- In this process ---------------------------------------------------------------------- */
+
+struct hccl_comm;
+
+/* A group as this process sees it: its own, or imported; shared by the ranks here. */
+struct hccl_local {
+	struct hccl_local *next;
+	struct npuacl_key key;
+	struct hccl_group *group;
+	struct npuemu_buf *buf;		/* this process made it */
+	struct npuacl_import *import;
+	u32 refs;			/* ranks of this process, and who has it to give away */
+	pthread_mutex_t lock;		/* plans */
+	struct hccl_made *plans;
+	struct hccl_comm *rank[HCCL_MAX_RANKS];	/* atomic */
+};
+
+/* A buffer of another rank's, opened here. */
+struct hccl_open {
+	u64 key;
+	struct npuacl_import *import;
+	u8 *ptr;
+};
+
+#define HCCL_OPENS	16u		/* of one rank */
+
+struct hccl_peer {
+	u64 drops;			/* what it had taken back when we looked last */
+	u32 next;			/* to be replaced */
+	struct hccl_open open[HCCL_OPENS];
+};
+
+struct hccl_op;
+
+/* Messages of one direction, as this rank counts them. */
+struct hccl_box {
+	u64 ticket, ticket_begun;	/* issued; begun of those */
+	u64 begun;			/* likewise, models' among them: the mail's count */
+};
+
+struct hccl_comm {
+	u32 rank, ranks;
+	struct npuacl_device *dev;
+	struct hccl_local *local;
+	struct hccl_group *group;
+	struct hccl_config cfg;
+	pthread_mutex_t lock;		/* who issues: order of collectives */
+	bool all_here;			/* all ranks are of this process */
+	u64 ticket, ticket_done;	/* collectives issued, and over */
+	u64 begun;			/* likewise, models' among them: the group's count */
+	u32 in_flight;			/* of all kinds, issued and not over; atomic */
+	struct hccl_op *now;		/* the one at which this rank is */
+	struct npuacl_stream *parked;	/* runs it; woken by ranks of this process; atomic */
+	u8 **base;			/* [ranks * 3]: where its places are from here; NULL: not known yet */
+	struct hccl_box *box;		/* [ranks * 2]: messages to each peer, from each */
+	struct npuemu_buf *ccl;		/* CCL buffer, in and out */
+	struct npuacl_window ccl_window;
+	u8 *ccl_ptr;
+	u64 ccl_bytes;
+	struct hccl_peer *peer;
+	u32 server[HCCL_MAX_RANKS];
+	u32 servers;
+	bool is_sub;			/* of HcclCreateSubCommConfig */
+	u32 error;			/* told by HcclGetCommAsyncError: HcclResult */
+	char name[HCCL_NAME];
+};
+
+extern struct npuemu_slab hccl_comms;
+
+/* ---- fail.c ------------------------------------------------------------------------------------ */
+
+void hccl_fail_say(HcclResult code, const char *family, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Note family, code and message for this thread, give the code back. */
+#define hccl_fail(code, family, ...)						\
+	__extension__ ({							\
+		const HcclResult code__ = (code);				\
+		hccl_fail_say(code__, (family), __VA_ARGS__);			\
+		code__;								\
+	})
+/* A function that npuemu does not have: says so in the log, once a name. */
+HcclResult npuemu_hccl_unsupported(const char *name, HcclResult code);
+/* After a call of lib/acl that failed and said why: the code that fits. */
+HcclResult hccl_fail_acl(aclError err, const char *what);
+
+/* ---- group.c ------------------------------------------------------------------------------------ */
+
+/* A new one, empty, offered to others; @local has a reference. */
+HcclResult hccl_group_make(const char *what, struct npuacl_device *dev, const char *name, struct hccl_local **out);
+HcclResult hccl_group_open(const char *what, const struct npuacl_key *key, struct hccl_local **out);
+void hccl_local_put(struct hccl_local *l);
+/* Take the place of a rank: this only says so. */
+HcclResult hccl_group_join(const char *what, struct hccl_comm *c);
+/* Until all have: HCCL_E_TIMEOUT tells who has not. */
+HcclResult hccl_group_meet(const char *what, struct hccl_comm *c);
+void hccl_group_leave(struct hccl_comm *c);
+/* It cannot go on: the first to say so is heard. */
+void hccl_group_fail(struct hccl_comm *c, HcclResult code, const char *family, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Has somebody?  The code, and the text if there is one to take. */
+HcclResult hccl_group_failed(struct hccl_comm *c, char *why, size_t size, char family[8]);
+static inline bool hccl_group_broken(const struct hccl_comm *c)
+{
+	return unlikely(READ_ONCE(c->group->failed));
+}
+/* Look whether the ranks in @waits (all: NULL) are alive; one that is not fails the group. */
+void hccl_group_check(struct hccl_comm *c);
+void hccl_locals_fork(void);
+/* Streams of this process that are parked at a collective of this group go on. */
+void hccl_wake_local(struct hccl_comm *c);
+
+/* ---- buffer.c -------------------------------------------------------------------------------------- */
+
+/* Where @va can be found by others; @bytes of it are there. */
+HcclResult hccl_ref_make(struct hccl_comm *c, const char *what, const char *role, const void *va, u64 bytes,
+			 struct hccl_ref *ref);
+/* The same, from here; NULL: it cannot be reached, and the group has been failed. */
+u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, const struct hccl_ref *ref, u64 drops);
+void hccl_peers_close(struct hccl_comm *c);
+
+/* ---- comm.c ----------------------------------------------------------------------------------------- */
+
+HcclResult hccl_comm(HcclComm handle, const char *what, struct hccl_comm **out);
+HcclResult hccl_comm_make(const char *what, struct npuacl_device *dev, u32 ranks, u32 rank,
+			  const HcclCommConfig *config, struct hccl_local *local, struct hccl_comm **out);
+/* After all have joined. */
+HcclResult hccl_comm_ready(const char *what, struct hccl_comm *c);
+void hccl_comm_unmake(struct hccl_comm *c);
+
+/* ---- issue.c, run.c, plans.c ------------------------------------------------------------------------------ */
+
+enum hccl_phase {
+	HCCL_BEGIN,			/* its stream has not come to it */
+	HCCL_ARRIVED,			/* said what it wants; others have not all */
+	HCCL_GOES,
+};
+
+/* A collective, from its call to its end. */
+struct hccl_op {
+	struct npuacl_work work;
+	struct hccl_comm *comm;
+	const char *what;		/* the public function */
+	bool once;			/* not of a model */
+	bool last;			/* came last of all ranks */
+	u64 ticket;			/* its place among those issued; 0: of a model */
+	u64 seq;			/* among those begun */
+	enum hccl_phase phase;
+	struct hccl_want want;
+	u64 *array;			/* V forms: 4 of ranks: counts and displs to send, to receive; NULL */
+	struct hccl_plan *plan;
+	u32 lanes;			/* of the plan that have steps */
+	s64 began, look_at;
+};
+
+extern const struct npuacl_work_ops hccl_collective;
+
+struct hccl_op *hccl_op_new(struct hccl_comm *c, const char *what);
+void hccl_op_free(struct hccl_op *op);
+/* To a stream; takes @op, also if it fails. */
+HcclResult hccl_issue(struct hccl_op *op, aclrtStream stream);
+/* The stream's error, after the group has failed. */
+void hccl_op_failed(struct hccl_comm *c, struct npuacl_stream *s, u32 task, const char *text);
+/* NULL: no memory.  The ranks of a process share plans. */
+struct hccl_plan *hccl_plan_get(struct hccl_comm *c, const struct hccl_op *op, struct hccl_slot *slot);
+void hccl_plan_put(struct hccl_plan *p);
+void hccl_plans_free(struct hccl_local *l);
+
+HcclResult hccl_stream(struct hccl_comm *c, const char *what, aclrtStream stream, struct npuacl_stream **out);
+HcclResult hccl_broken(struct hccl_comm *c, const char *what);	/* has it failed? */
+/* @self: a rank may be its own peer. */
+HcclResult hccl_p2p(struct hccl_comm *c, const char *what, const HcclSendRecvItem *items, u32 n, bool self,
+		    aclrtStream stream);
+
+/* ---- aicpu.c -------------------------------------------------------------------------------------------- */
+
+/* dst = dst op src */
+bool hccl_aicpu_reduce(void *dst, const void *src, u64 bytes, u32 type, u32 op);
+/* Does the SDMA engine have it?  Its code in a descriptor's type. */
+bool hccl_sdma_reduces(u32 type, u32 op, u32 *code);
+
+/* ---- diagnose.c --------------------------------------------------------------------------------------------- */
+
+/* "allreduce(fp32, 1024, sum)" */
+void hccl_want_text(const struct hccl_want *w, char *buf, size_t size);
+/* Do all want the same?  If not, the group is failed. */
+bool hccl_wants_agree(struct hccl_comm *c, struct hccl_slot *slot);
+/* Who is not there yet. */
+void hccl_waits_text(struct hccl_comm *c, const struct hccl_op *op, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What went wrong, for the thread that asks: the message of aclGetRecentErrMsg()
+ * begins with the code of its family as the real library's do.  EI0002 a wait for
+ * another rank timed out, EI0003 bad argument, EI0006 ranks could not be linked, EI0011
+ * out of memory, EI0015 ranks did not come.
+ */
+#include <stdio.h>
+#include "comm.h"
+
+void hccl_fail_say(HcclResult code, const char *family, const char *fmt, ...)
+{
+	char text[sizeof(npuacl_self.message)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	npuacl_message(family, (int)code, text);
+	npuemu_log(NPUEMU_LOG_INFO, "hccl: %s", npuacl_self.message);
+}
+
+HcclResult hccl_fail_acl(aclError err, const char *what)
+{
+	char text[sizeof(npuacl_self.message)];
+
+	memcpy(text, npuacl_self.message, sizeof(text));
+	switch (err) {
+	case ACL_SUCCESS:
+		return HCCL_SUCCESS;
+	case ACL_ERROR_RT_MEMORY_ALLOCATION:
+	case ACL_ERROR_RT_DEVICE_OOM:
+	case ACL_ERROR_BAD_ALLOC:
+	case ACL_ERROR_RT_RESOURCE_ALLOC_FAIL:
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: %s", what, text);
+	case ACL_ERROR_RT_FEATURE_NOT_SUPPORT:
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: %s", what, text);
+	case ACL_ERROR_RT_PARAM_INVALID:
+	case ACL_ERROR_INVALID_PARAM:
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %s", what, text);
+	default:
+		return hccl_fail(HCCL_E_RUNTIME, "EI9999", "%s: %s", what, text);
+	}
+}

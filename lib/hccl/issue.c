@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A collective is put on a stream.  It begins in the order of the calls, whichever
+ * streams they named; one that a model recorded has its place when the model runs.
+ */
+#include <stdlib.h>
+#include "comm.h"
+#include "graph.h"
+
+struct hccl_op *hccl_op_new(struct hccl_comm *c, const char *what)
+{
+	struct hccl_op *op = calloc(1, sizeof(*op));
+
+	if (!op) {
+		hccl_fail_say(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
+		return NULL;
+	}
+	op->work.ops = &hccl_collective;
+	op->comm = c;
+	op->what = what;
+	return op;
+}
+
+void hccl_op_free(struct hccl_op *op)
+{
+	if (op)
+		free(op->array);
+	free(op);
+}
+
+HcclResult hccl_stream(struct hccl_comm *c, const char *what, aclrtStream stream, struct npuacl_stream **out)
+{
+	char text[sizeof(npuacl_self.message)];
+	aclError err;
+
+	if (!stream)
+		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: stream is NULL: it takes one of aclrtCreateStream", what);
+	err = npuacl_stream(stream, out);
+	if (err) {
+		memcpy(text, npuacl_self.message, sizeof(text));
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: stream: %s", what, text);
+	}
+	if ((*out)->dev != c->dev)
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: the stream is of device %u, rank %u of the communicator is on device %u", what,
+				 (*out)->dev->id, c->rank, c->dev->id);
+	return HCCL_SUCCESS;
+}
+
+HcclResult hccl_broken(struct hccl_comm *c, const char *what)
+{
+	char why[sizeof(c->group->why)], family[8];
+	HcclResult ret = hccl_group_failed(c, why, sizeof(why), family);
+
+	if (!ret)
+		return HCCL_SUCCESS;
+	return hccl_fail(ret, family, "%s: the communicator has failed and can only be destroyed: %s", what, why);
+}
+
+HcclResult hccl_issue(struct hccl_op *op, aclrtStream stream)
+{
+	struct npuacl_task t = { .kind = NPUACL_WORK, .work = &op->work };
+	struct hccl_comm *c = op->comm;
+	const char *what = op->what;
+	struct npuacl_stream *s;
+	HcclResult ret;
+	aclError err;
+	bool once;
+
+	ret = hccl_stream(c, what, stream, &s);
+	if (!ret)
+		ret = hccl_broken(c, what);
+	if (ret) {
+		hccl_op_free(op);
+		return ret;
+	}
+	once = !npuacl_records(s);
+	op->once = once;
+	/* the ticket and the place in the stream, in one order */
+	pthread_mutex_lock(&c->lock);
+	npuemu_fetch_add(&c->in_flight, 1);
+	if (once)
+		op->ticket = c->ticket + 1;
+	/* once it is submitted it may be over, and gone */
+	err = npuacl_submit(s, &t, NULL);
+	if (!err && once)
+		c->ticket++;
+	pthread_mutex_unlock(&c->lock);
+	if (!err)
+		return HCCL_SUCCESS;
+	npuemu_fetch_add(&c->in_flight, -1u);
+	hccl_op_free(op);
+	return hccl_fail_acl(err, what);
+}
