@@ -83,9 +83,13 @@ aclError aclrtSetDevice(int32_t deviceId)
 static aclError reset(s32 id, bool force)
 {
 	struct npuacl_device *d;
-	aclError ret = npuacl_device(id, &d);
 	struct npuacl_ctx *last;
+	aclError ret;
 
+	/* programs do so after aclFinalize, which has done it already */
+	if (!npuacl_is_open() && READ_ONCE(npuacl.finalized))
+		return ACL_SUCCESS;
+	ret = npuacl_device(id, &d);
 	if (ret)
 		return ret;
 	last = READ_ONCE(d->sets) == 1 || force ? READ_ONCE(d->primary) : NULL;

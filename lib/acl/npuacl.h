@@ -105,6 +105,7 @@ struct npuacl_ctx {
 struct npuacl_runtime {
 	pthread_mutex_t lock;	/* making and unmaking; nothing fast takes it */
 	u64 inits;
+	bool finalized;		/* it was, ever */
 	struct npuemu *board;
 	struct npuemu_info info;
 	u32 devices;		/* visible ones */
@@ -115,6 +116,12 @@ struct npuacl_runtime {
 };
 
 extern struct npuacl_runtime npuacl;
+
+/* What a layer above has to do, once it has begun with anything. */
+extern struct npuacl_layer {
+	void (*close)(void);	/* the board is about to be closed; npuacl.lock held, nothing runs */
+	void (*fork)(void);	/* in the child */
+} npuacl_above;
 
 struct npuacl_thread {
 	struct npuacl_ctx *ctx;

@@ -21,6 +21,8 @@ struct npuacl_runtime npuacl = {
 	.default_device = -1,
 };
 
+struct npuacl_layer npuacl_above;
+
 /* ---- The board ----------------------------------------------------------------- */
 
 /* "0,2,5": rising, up to the first entry that is not a device. */
@@ -74,6 +76,8 @@ static void child(void)
 	npuacl_address_fork();
 	npuacl_scheduler_fork();
 	npuacl_func_fork();
+	if (npuacl_above.fork)
+		npuacl_above.fork();
 }
 
 static aclError make_devices(void)
@@ -132,6 +136,8 @@ static void close_board(void)
 
 	if (!board)
 		return;
+	if (npuacl_above.close)
+		npuacl_above.close();
 	npuacl_events_release();
 	npuacl_memory_release(-1);
 	npuacl_hostmem_release();
@@ -417,6 +423,7 @@ static aclError finalize(void)
 	npuacl_scheduler_stop();
 	pthread_mutex_lock(&npuacl.lock);
 	close_board();
+	npuacl.finalized = true;
 	pthread_mutex_unlock(&npuacl.lock);
 	return ret;
 }

@@ -28,15 +28,13 @@ HcclResult hccl_comm(HcclComm handle, const char *what, struct hccl_comm **out)
 static HcclResult settings(const char *what, struct hccl_comm *c, const HcclCommConfig *config)
 {
 	const char *soc = aclrtGetSocName();
-	char why[300], family[8] = "EI0001";
+	char why[300];
 	int ret;
 
 	ret = hccl_config_load(&c->cfg, soc ? soc : "", why, sizeof(why));
-	if (!ret && config) {
-		snprintf(family, sizeof(family), "EI0003");
+	if (!ret && config)
 		ret = hccl_config_apply(&c->cfg, config, why, sizeof(why));
-	}
-	return ret ? hccl_fail((HcclResult)ret, family, "%s: %s", what, why) : HCCL_SUCCESS;
+	return ret ? hccl_fail_why((HcclResult)ret, what, why) : HCCL_SUCCESS;
 }
 
 static HcclResult buffers(const char *what, struct hccl_comm *c)
@@ -151,6 +149,42 @@ void hccl_comm_unmake(struct hccl_comm *c)
 	npuemu_slab_free(&hccl_comms, c);
 	if (local)
 		hccl_local_put(local);
+}
+
+/* ---- Left at the end ------------------------------------------------------------------------ */
+
+static void close_all(void)
+{
+	struct hccl_comm *c;
+	u32 i, n = 0;
+
+	for (i = 0; i < hccl_comms.used; i++) {
+		c = (struct hccl_comm *)(hccl_comms.base + (size_t)i * hccl_comms.size);
+		if (!npuemu_slab_alive(&hccl_comms, c) || !npuemu_slab_retire(&hccl_comms, c))
+			continue;
+		hccl_comm_unmake(c);
+		n++;
+	}
+	if (n)
+		npuemu_log(NPUEMU_LOG_WARN, "hccl: %u communicators were there at aclFinalize; HcclCommDestroy was to come before", n);
+	hccl_roots_release(NULL);
+}
+
+/* Threads and mappings do not survive a fork: the child has no communicators. */
+static void forked(void)
+{
+	hccl_comms.base = NULL;
+	hccl_comms.used = 0;
+	hccl_comms.next = 0;
+	pthread_mutex_init(&hccl_comms.lock, NULL);
+	hccl_locals_fork();
+	hccl_roots_fork();
+}
+
+void hccl_begin(void)
+{
+	npuacl_above.close = close_all;
+	npuacl_above.fork = forked;
 }
 
 /* ---- Destroyed ------------------------------------------------------------------------------ */

@@ -216,6 +216,8 @@ void hccl_fail_say(HcclResult code, const char *family, const char *fmt, ...)
 		hccl_fail_say(code__, (family), __VA_ARGS__);			\
 		code__;								\
 	})
+/* The same, with a text that begins with its family: "EI0001: ...". */
+HcclResult hccl_fail_why(HcclResult code, const char *what, const char *why);
 /* A function that npuemu does not have: says so in the log, once a name. */
 HcclResult npuemu_hccl_unsupported(const char *name, HcclResult code);
 /* After a call of lib/acl that failed and said why: the code that fits. */
@@ -261,6 +263,11 @@ void hccl_peers_close(struct hccl_comm *c);
 HcclResult hccl_comm(HcclComm handle, const char *what, struct hccl_comm **out);
 HcclResult hccl_comm_make(const char *what, struct npuacl_device *dev, u32 ranks, u32 rank,
 			  const HcclCommConfig *config, struct hccl_local *local, struct hccl_comm **out);
+/* Something is made that aclFinalize and fork have to know of. */
+void hccl_begin(void);
+/* All have come to a group of this process's: nobody needs it to find it any more.  NULL: all. */
+void hccl_roots_release(const struct hccl_local *l);
+void hccl_roots_fork(void);
 /* After all have joined. */
 HcclResult hccl_comm_ready(const char *what, struct hccl_comm *c);
 void hccl_comm_unmake(struct hccl_comm *c);

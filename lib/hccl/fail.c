@@ -20,6 +20,17 @@ void hccl_fail_say(HcclResult code, const char *family, const char *fmt, ...)
 	npuemu_log(NPUEMU_LOG_INFO, "hccl: %s", npuacl_self.message);
 }
 
+HcclResult hccl_fail_why(HcclResult code, const char *what, const char *why)
+{
+	char family[8] = "EI9999";
+
+	if (!strncmp(why, "EI", 2) && why[6] == ':') {
+		memcpy(family, why, 6);
+		why += 8;
+	}
+	return hccl_fail(code, family, "%s: %s", what, why);
+}
+
 HcclResult hccl_fail_acl(aclError err, const char *what)
 {
 	char text[sizeof(npuacl_self.message)];

@@ -39,6 +39,7 @@ HcclResult hccl_group_make(const char *what, struct npuacl_device *dev, const ch
 	aclError ret;
 	int err;
 
+	hccl_begin();
 	if (!l)
 		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
 	err = npuemu_buf_alloc(npuacl.board, dev->phys, sizeof(*l->group), 0, &l->buf);
@@ -72,6 +73,7 @@ static HcclResult import(const char *what, const struct npuacl_key *key, struct 
 	aclError ret;
 	u8 *ptr;
 
+	hccl_begin();
 	if (!l)
 		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
 	ret = npuacl_window_open(what, key, &l->import, &ptr);

@@ -101,8 +101,7 @@ static HcclResult give(const char *what, struct npuacl_device *dev, const char *
 	return HCCL_SUCCESS;
 }
 
-/* All have come: nobody needs it any more to find the group.  NULL: all of this process. */
-static void given_release(const struct hccl_local *l)
+void hccl_roots_release(const struct hccl_local *l)
 {
 	struct given **at = &roots.first, *g;
 
@@ -117,6 +116,12 @@ static void given_release(const struct hccl_local *l)
 		free(g);
 	}
 	pthread_mutex_unlock(&roots.lock);
+}
+
+void hccl_roots_fork(void)
+{
+	memset(&roots, 0, sizeof(roots));
+	pthread_mutex_init(&roots.lock, NULL);
 }
 
 HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo)
@@ -150,7 +155,7 @@ static HcclResult finish(const char *what, struct hccl_comm *c, HcclComm *comm)
 		hccl_comm_unmake(c);
 		return ret;
 	}
-	given_release(l);
+	hccl_roots_release(l);
 	*comm = c;
 	return HCCL_SUCCESS;
 }
@@ -252,7 +257,7 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms)
 			hccl_comm_unmake(c[made]);
 	}
 	if (l)
-		given_release(l);
+		hccl_roots_release(l);
 	for (i = 0; i < ndev && !ret; i++)
 		comms[i] = c[i];
 	return ret;
@@ -381,10 +386,10 @@ static HcclResult by_table(const char *what, const char *path, u32 rank, const H
 		return ret;
 	ret = (HcclResult)hccl_ranktable_load(path, &t, why, sizeof(why));
 	if (ret)
-		return hccl_fail(ret, "EI0004", "%s: %s", what, why);
+		return hccl_fail_why(ret, what, why);
 	ret = (HcclResult)hccl_ranktable_has(&t, path, rank, why, sizeof(why));
 	if (ret)
-		ret = hccl_fail(ret, "EI0014", "%s: %s", what, why);
+		ret = hccl_fail_why(ret, what, why);
 	else if (t.rank[rank].device != dev->phys)
 		npuemu_log(NPUEMU_LOG_WARN, "%s: rank %u is on device %u, %s says %u", what, rank, dev->phys, path,
 			   t.rank[rank].device);
@@ -406,7 +411,7 @@ static HcclResult by_table(const char *what, const char *path, u32 rank, const H
 	if (!rank && l)
 		unlink(note);
 	if (ret && l)
-		given_release(l);
+		hccl_roots_release(l);
 	return ret;
 }
 
@@ -542,6 +547,6 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
 		ret = finish(what, c, subComm);
 	}
 	if (ret && l)
-		given_release(l);
+		hccl_roots_release(l);
 	return ret;
 }
