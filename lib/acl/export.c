@@ -347,22 +347,29 @@ static bool allowed(const struct npuacl_record *r, u64 id)
 	return false;
 }
 
-/* Is there a process in it?  Looks, rather than going by what was last known. */
-static bool slot_live(u32 slot)
+/* Looks, rather than going by what was last known. */
+void npuacl_slots_look(struct npuacl_slots *live)
 {
 	struct npuemu_process_info *list = calloc(NPUEMU_MAX_SLOTS, sizeof(*list));
-	bool live;
-	int n, i;
+	int n = -1, i;
 
-	if (!list)
-		return true;
-	npuemu_reap(npuacl.board);
-	n = npuemu_process_list(npuacl.board, list, NPUEMU_MAX_SLOTS);
-	live = n < 0;	/* nobody knows */
+	if (list) {
+		npuemu_reap(npuacl.board);
+		n = npuemu_process_list(npuacl.board, list, NPUEMU_MAX_SLOTS);
+	}
+	memset(live, n < 0 ? 1 : 0, sizeof(*live));	/* nobody knows: all may be */
 	for (i = 0; i < n && i < (int)NPUEMU_MAX_SLOTS; i++)
-		live |= list[i].slot == slot;
+		if (list[i].slot < NPUEMU_MAX_SLOTS)
+			live->live[list[i].slot] = true;
 	free(list);
-	return live;
+}
+
+static bool slot_live(u32 slot)
+{
+	struct npuacl_slots slots;
+
+	npuacl_slots_look(&slots);
+	return slot < NPUEMU_MAX_SLOTS && slots.live[slot];
 }
 
 aclError npuacl_export_find(const char *what, const struct npuacl_key *key, u32 kind, struct npuacl_record *out)
@@ -394,10 +401,18 @@ bool npuacl_export_holds(u64 id)
 	return !read_record("record", id, &r, &found) && found && r.nonce == (id & NONCE_MASK);
 }
 
-bool npuacl_export_alive(u64 id)
+bool npuacl_export_alive_in(const struct npuacl_slots *slots, u64 id)
 {
 	/* or somebody else has its slot by now */
-	return slot_live(slot_of(id)) && npuacl_export_holds(id);
+	return slot_of(id) < NPUEMU_MAX_SLOTS && slots->live[slot_of(id)] && npuacl_export_holds(id);
+}
+
+bool npuacl_export_alive(u64 id)
+{
+	struct npuacl_slots slots;
+
+	npuacl_slots_look(&slots);
+	return npuacl_export_alive_in(&slots, id);
 }
 
 /* ---- Forms of a key ---------------------------------------------------------------------------- */

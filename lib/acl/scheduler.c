@@ -5,8 +5,9 @@
  * A stream with something to do is QUEUED, and on the ready list.  The next to
  * come by owns and runs it: a thread that waits for it, one that waits for
  * another and has nothing better to do, or the scheduler's.  That thread naps
- * for 100 us at a time while there was something to do lately, so that who
- * submits need not wake it; then it sleeps.
+ * while there was something to do lately, so that who submits need not wake it;
+ * then it sleeps.  A nap takes 100 us at first, and longer while others are always
+ * there before it: on a busy machine each look costs somebody a switch.
  *
  * A stream whose first task waits is PARKED.  What comes from this process (an
  * event, a host function) wakes it; for words in memory, deadlines and batches
@@ -17,6 +18,7 @@
 #include "npuacl.h"
 
 #define NAP_NS		100000ll
+#define LONGEST_NAP	3		/* doublings: below WATCH_NS, from which on it has to be woken */
 #define FRESH_NS	100000ll	/* not taken by the thread: see pop() */
 #define WATCH_NS	1000000ll
 #define LATELY_NS	10000000ll
@@ -358,8 +360,8 @@ bool npuacl_help(void)
 
 static void *sched_main(void *arg)
 {
-	u32 seen;
-	s64 now;
+	u32 seen, naps = 0;
+	s64 now, nap;
 
 	(void)arg;
 	while (!READ_ONCE(sched.stop)) {
@@ -368,15 +370,17 @@ static void *sched_main(void *arg)
 		now = npuemu_now_ns();
 		if (help(now - FRESH_NS)) {
 			sched.busy_ns = now;
+			naps = 0;
 			continue;
 		}
+		nap = NAP_NS << (naps < LONGEST_NAP ? naps++ : LONGEST_NAP);
 		if (READ_ONCE(sched.ready)) {
 			sched.busy_ns = now;
-			npuemu_futex_wait(&sched.nobody, 0, FRESH_NS / 2);
+			npuemu_futex_wait(&sched.nobody, 0, nap / 2);
 			continue;
 		}
 		if (now - sched.busy_ns < LATELY_NS)
-			go_to_bed(seen, NAP_NS);
+			go_to_bed(seen, nap);
 		else if (READ_ONCE(sched.watched))
 			go_to_bed(seen, WATCH_NS);
 		else

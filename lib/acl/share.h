@@ -79,6 +79,13 @@ void npuacl_export_drop_buf(struct npuemu_buf *buf);	/* all that name it */
 struct npuemu_buf *npuacl_export_buf(u64 id);
 /* Is the process that gave it out still on the board?  Takes its time. */
 bool npuacl_export_alive(u64 id);
+/* The same for several, with one look. */
+struct npuacl_slots {
+	bool live[NPUEMU_MAX_SLOTS];
+};
+
+void npuacl_slots_look(struct npuacl_slots *live);
+bool npuacl_export_alive_in(const struct npuacl_slots *slots, u64 id);
 void npuacl_export_open(u64 id);		/* any process may import it */
 /* Let processes import it. */
 aclError npuacl_export_allow(const char *what, const struct npuacl_key *key, u32 kind, const s32 *pid, size_t n);

@@ -318,16 +318,20 @@ HcclResult hccl_group_failed(struct hccl_comm *c, char *why, size_t size, char f
 void hccl_group_check(struct hccl_comm *c)
 {
 	struct hccl_group *g = c->group;
+	struct npuacl_slots slots;
 	char text[160];
 	u32 i, state;
 
+	if (c->all_here)
+		return;
+	npuacl_slots_look(&slots);
 	for (i = 0; i < c->ranks; i++) {
 		struct hccl_member *m = &g->member[i];
 
 		state = smp_load_acquire(&m->state);
 		if (i == c->rank || state != HCCL_MEMBER || smp_load_acquire(&c->local->rank[i]))
 			continue;
-		if (npuacl_export_alive(m->alive))
+		if (npuacl_export_alive_in(&slots, m->alive))
 			continue;
 		/* it may have left in good order meanwhile */
 		if (smp_load_acquire(&m->state) == HCCL_LEFT)
