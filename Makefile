@@ -316,7 +316,7 @@ $(EXAMPLES): $(B)/examples/%: examples/%.c $(API_HEADERS) $(B)/set_env.sh
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(OPT) -std=c11 -Wall -Wextra $(WERROR) $(SANFLAGS) -I$(B)/prefix/include \
-		-o $@ $< -L$(B)/prefix/lib64 -lascendcl -Wl,-rpath,'$$ORIGIN/../../lib'
+		-o $@ $< -L$(B)/prefix/lib64 -lhccl -lascendcl -Wl,-rpath,'$$ORIGIN/../../lib'
 
 # The programs of the guest that are no tests of the library: alone, and static.
 $(VM_FUZZ): $(call objs,$(VM_FUZZ_SRC))

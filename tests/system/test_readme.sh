@@ -72,10 +72,13 @@ follow()	# follow WHAT MARK: the commands at MARK print what is promised there
 block first.c >"$tmp/first.c"
 follow 'a first program' first-run
 follow 'your own CANN program' hello-run
+follow 'an all-reduce' allreduce-run
 
 for f in "$SRC"/examples/*/*.c; do
 	name=${f#"$SRC"/examples/}
-	timeout 60 "$BUILD/examples/${name%.c}" >"$tmp/out" 2>&1
+	run=()
+	[[ $name == hccl/* ]] && run=("$BUILD/bin/npuemu-run" -n 3)
+	timeout 60 "${run[@]}" "$BUILD/examples/${name%.c}" >"$tmp/out" 2>&1
 	result "examples/$name, as make built it"
 done
 
