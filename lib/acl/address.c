@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "memory.h"
+#include "check.h"
 
 #define LEAF		64u
 #define CACHED		4u
@@ -371,6 +371,8 @@ int npuacl_range_add(struct npuacl_range *r)
 	else
 		insert(m, &e);
 	pthread_mutex_unlock(&as.lock);
+	if (!err)
+		NPUACL_CHECK(npuacl_check_made(r));
 	return err;
 }
 
@@ -471,6 +473,7 @@ void npuacl_address_fork(void)
 
 void npuacl_range_gone(struct npuacl_range *r)
 {
+	NPUACL_CHECK(npuacl_check_gone(r));
 	pthread_mutex_lock(&as.lock);
 	as.freed[as.next_freed] = (struct freed){
 		.base = r->base, .size = r->size, .kind = r->kind, .device = r->device,

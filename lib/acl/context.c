@@ -3,6 +3,7 @@
  * Contexts: a device, a default stream, and what is made in it.  Each thread
  * has a current one; any thread may make any context its own.
  */
+#include "check.h"
 #include "graph.h"
 #include "hooks.h"
 
@@ -38,6 +39,7 @@ void npuacl_ctx_unmake(struct npuacl_ctx *ctx)
 
 	if (!npuemu_slab_retire(&npuacl_ctxs, ctx))
 		return;
+	NPUACL_CHECK(npuacl_check_object_gone(NPUACL_OBJ_CONTEXT, ctx));
 	/* first all of them: one may wait for another */
 	for (s = ctx->streams; s; s = s->next)
 		npuacl_stream_wait(s, smp_load_acquire(&s->issued), npuemu_deadline_ms(10000));
@@ -113,6 +115,8 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
 		return ret;
 	npuacl_self.ctx = ctx;
 	*context = ctx;
+	NPUACL_CHECK(npuacl_check_object(NPUACL_OBJ_CONTEXT, ctx, d->id,
+					 (u32)(((u8 *)ctx - npuacl_ctxs.base) / npuacl_ctxs.size)));
 	npuacl_stream_state(ctx->def, ACL_RT_STREAM_STATE_CREATE_POST);
 	return ACL_SUCCESS;
 }

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include "check.h"
 #include "graph.h"
-#include "memory.h"
 
 #define PIECES		16u	/* of a copy that runs across ranges, handed over at a time */
 #define MAX_WIDTH	5000000ull
@@ -79,7 +79,7 @@ static aclError side_far(const char *what, u64 len, struct npuacl_side *s)
 	return ACL_SUCCESS;
 }
 
-aclError npuacl_side(const char *what, const char *role, u64 va, u64 len, struct npuacl_side *s)
+static aclError find_side(const char *what, const char *role, u64 va, u64 len, struct npuacl_side *s)
 {
 	s->va = va;
 	s->role = role;
@@ -92,6 +92,15 @@ aclError npuacl_side(const char *what, const char *role, u64 va, u64 len, struct
 			return ret;
 	}
 	return likely(len <= s->at.end - va) ? ACL_SUCCESS : side_far(what, len, s);
+}
+
+aclError npuacl_side(const char *what, const char *role, u64 va, u64 len, struct npuacl_side *s)
+{
+	aclError ret = find_side(what, role, va, len, s);
+
+	if (unlikely(npuacl_check_on) && (ret || s->at.kind == NPUACL_PAGEABLE))
+		npuacl_check_side(what, role, va, len);
+	return ret;
 }
 
 static bool reaches(const struct npuacl_device *dev, const struct npuacl_place *p)

@@ -13,6 +13,7 @@
  *                             with ACL_EVENT_IPC for several processes: eventipc.c
  */
 #include <inttypes.h>
+#include "check.h"
 #include "graph.h"
 #include "share.h"
 
@@ -96,6 +97,7 @@ static aclError create(aclrtEvent *out, enum npuacl_flavour flavour, u32 flags, 
 		return ret;
 	}
 	npuemu_slab_publish(&npuacl_events, e);
+	NPUACL_CHECK(npuacl_check_object(NPUACL_OBJ_EVENT, e, e->dev->id, e->id));
 	*out = e;
 	return ACL_SUCCESS;
 }
@@ -109,6 +111,7 @@ aclError npuacl_event_opened(struct npuacl_device *d, struct npuacl_event_ipc *i
 		return ret;
 	e->ipc = ipc;
 	npuemu_slab_publish(&npuacl_events, e);
+	NPUACL_CHECK(npuacl_check_object(NPUACL_OBJ_EVENT, e, e->dev->id, e->id));
 	*out = e;
 	return ACL_SUCCESS;
 }
@@ -136,8 +139,10 @@ void npuacl_events_release(void)
 
 	for (i = 0; i < npuacl_events.used; i++) {
 		e = (void *)(npuacl_events.base + (size_t)i * npuacl_events.size);
-		if (npuemu_slab_retire(&npuacl_events, e))
-			npuacl_event_put(e);
+		if (!npuemu_slab_retire(&npuacl_events, e))
+			continue;
+		NPUACL_CHECK(npuacl_check_object_gone(NPUACL_OBJ_EVENT, e));
+		npuacl_event_put(e);
 	}
 }
 
@@ -166,6 +171,7 @@ aclError aclrtDestroyEvent(aclrtEvent handle)
 		return ret;
 	if (!npuemu_slab_retire(&npuacl_events, e))
 		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtDestroyEvent: %p was destroyed already", handle);
+	NPUACL_CHECK(npuacl_check_object_gone(NPUACL_OBJ_EVENT, e));
 	npuacl_event_put(e);
 	return ACL_SUCCESS;
 }
@@ -492,6 +498,7 @@ static aclError sync_event(struct npuacl_event *e, s64 deadline)
 			npuemu_futex_wait(&e->bell, seen, nap_ns(e, deadline < report ? deadline : report, now));
 		npuemu_fetch_add(&e->sleepers, -1u);
 	}
+	NPUACL_CHECK(npuacl_check_synced());
 	if (npuacl_event_ipc_lost(e))
 		return npuacl_fail(ACL_ERROR_RT_IPC_ERROR, "event %u: the process that made it has ended before its record", e->id);
 	if (e->ipc && npuacl_event_ipc_error(e))
@@ -546,6 +553,8 @@ aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedStatus *stat
 	else
 		*status = executed_up_to(e, asked(e)) ? ACL_EVENT_RECORDED_STATUS_COMPLETE :
 			  ACL_EVENT_RECORDED_STATUS_NOT_READY;
+	if (*status == ACL_EVENT_RECORDED_STATUS_COMPLETE)
+		NPUACL_CHECK(npuacl_check_synced());
 	return ACL_SUCCESS;
 }
 
@@ -574,6 +583,8 @@ aclError aclrtQueryEvent(aclrtEvent handle, aclrtEventStatus *status)
 		return ret;
 	n = asked(e);
 	*status = n && executed_up_to(e, n) ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+	if (*status == ACL_EVENT_STATUS_COMPLETE)
+		NPUACL_CHECK(npuacl_check_synced());
 	return ACL_SUCCESS;
 }
 
@@ -586,6 +597,8 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent handle, aclrtEventWaitStatus *stat
 		return ret;
 	*status = READ_ONCE(e->waits_done) >= READ_ONCE(e->waits) ? ACL_EVENT_WAIT_STATUS_COMPLETE :
 		  ACL_EVENT_WAIT_STATUS_NOT_READY;
+	if (*status == ACL_EVENT_WAIT_STATUS_COMPLETE)
+		NPUACL_CHECK(npuacl_check_synced());
 	return ACL_SUCCESS;
 }
 
@@ -607,6 +620,8 @@ static aclError when(aclrtEvent handle, u64 *ns, const char *what)
 	if (e->ipc)
 		ret = npuacl_event_ipc_when(e, ns);
 	pthread_mutex_unlock(&e->lock);
+	if (!ret)
+		NPUACL_CHECK(npuacl_check_synced());
 	return ret ? npuacl_fail(ret, "%s: event %u has not been recorded, or its stream has not come so far", what,
 				 e->id) : ACL_SUCCESS;
 }

@@ -5,6 +5,7 @@
  */
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "check.h"
 #include "devinfo.h"
 #include "hooks.h"
 
@@ -94,6 +95,7 @@ void npuacl_exception(struct npuacl_stream *s, u32 task, aclError code)
 	u32 i, n;
 
 	__atomic_store_n(&last_fault[s->dev->id], code, __ATOMIC_RELEASE);
+	NPUACL_CHECK(npuacl_check_synced());
 	/* they may register and unregister others, or themselves */
 	pthread_mutex_lock(&lock);
 	n = ncallbacks;

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include "check.h"
 #include "graph.h"
 #include "hooks.h"
 #include "share.h"
@@ -56,7 +57,7 @@ void npuacl_task_text(const struct npuacl_task *t, char *buf, size_t size)
 		break;
 	case NPUACL_VALUE_WAIT:
 		snprintf(buf, size, "wait for the word at %p (now %#" PRIx64 ") to match %#" PRIx64,
-			 (void *)(uintptr_t)t->word.word, READ_ONCE(*t->word.word), t->word.value);
+			 (void *)(uintptr_t)t->word.word, READ_ONCE(*npuacl_word(t->word.word)), t->word.value);
 		break;
 	case NPUACL_HOST_FUNC:
 		snprintf(buf, size, "host function");
@@ -119,6 +120,7 @@ static void batch_ended(struct npuacl_stream *s, struct npuacl_sdma *q, int got,
 		const struct npuacl_task *t = npuacl_task_at(s, bad);
 		char text[160];
 
+		NPUACL_CHECK(npuacl_check_failed(s, t));
 		npuacl_task_text(t, text, sizeof(text));
 		npuacl_stream_error(s, t->id, npuacl_status_code(status, cause), "task %u, %s: %s; %s", t->id,
 				    text, npuemu_status_str(status), cause);
@@ -206,7 +208,7 @@ static bool compare(u64 word, u32 cmp, u64 value)
 
 static bool word_there(const struct npuacl_task *t)
 {
-	return compare(__atomic_load_n(t->word.word, __ATOMIC_ACQUIRE), t->word.cmp, t->word.value);
+	return compare(__atomic_load_n(npuacl_word(t->word.word), __ATOMIC_ACQUIRE), t->word.cmp, t->word.value);
 }
 
 static bool timed_out(const struct npuacl_stream *s, const struct npuacl_task *t, s64 now)
@@ -307,12 +309,12 @@ static enum npuacl_outcome word_wait(struct npuacl_stream *s, struct npuacl_task
 
 	/* a notify is taken by whoever sees it first */
 	if (there && t->kind == NPUACL_NOTIFY_WAIT)
-		there = __atomic_exchange_n(t->word.word, 0, __ATOMIC_ACQ_REL) != 0;
+		there = __atomic_exchange_n(npuacl_word(t->word.word), 0, __ATOMIC_ACQ_REL) != 0;
 	if (!there && !npuacl_wait_expired(s, t, t->kind == NPUACL_NOTIFY_WAIT ? ACL_ERROR_RT_FFTS_PLUS_TIMEOUT :
 				    ACL_ERROR_RT_WAIT_TIMEOUT))
 		return npuacl_wait_begin(s, t, true);
 	if (there && t->word.clear)
-		__atomic_store_n(t->word.word, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(npuacl_word(t->word.word), 0, __ATOMIC_RELEASE);
 	npuacl_waited(s);
 	return NPUACL_DONE;
 }

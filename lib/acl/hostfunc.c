@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
-#include "npuacl.h"
+#include "check.h"
 
 struct job {
 	struct job *next;
@@ -62,7 +62,9 @@ static void run(struct job *j)
 	struct npuacl_stream *s;
 
 	pthread_mutex_unlock(&func.lock);
+	NPUACL_CHECK(npuacl_check_function(true));
 	j->fn(j->arg);
+	NPUACL_CHECK(npuacl_check_function(false));
 	pthread_mutex_lock(&func.lock);
 	s = j->stream;
 	if (s) {
@@ -100,6 +102,8 @@ static void start(void)
 	if (func.started)
 		return;
 	sigfillset(&all);
+	/* a fault in a function of the program's is for the program, and check_fault.c */
+	sigdelset(&all, SIGSEGV);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	func.started = !pthread_create(&func.thread, NULL, func_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include "memory.h"
+#include "check.h"
 
 #define PAGE		4096ull
 #define HUGE		(2ull << 20)
@@ -40,10 +40,10 @@ static struct {
 
 /* ---- Pages ------------------------------------------------------------------------------ */
 
-static struct npuemu_mem *pin(u8 *p, u64 bytes)
+static struct npuemu_mem *pin(u8 *p, u64 bytes, void *alias)
 {
 	struct npuemu_mem *mem = NULL;
-	int err = npuemu_mem_register(npuacl.board, p, bytes, &mem);
+	int err = npuemu_mem_register_at(npuacl.board, p, bytes, alias, &mem);
 
 	if (!err)
 		return mem;
@@ -73,11 +73,32 @@ static u8 *pages_get(u64 bytes)
 }
 
 /* No engine uses them any more when lib/core has let go. */
-static void pages_put(u8 *p, u64 bytes, struct npuemu_mem *mem)
+static void pages_put(u8 *p, u64 bytes, struct npuemu_mem *mem, void *alias)
 {
 	if (mem && npuemu_mem_unregister(mem))
 		return;	/* somebody may still be there: better leak them */
 	munmap(p, bytes);
+	if (alias)
+		munmap(alias, bytes);
+}
+
+/* A block on its own, which engines know. */
+static u8 *large_get(struct npuacl_range *r, u64 size)
+{
+	u64 bytes = (size + PAGE - 1) & ~(PAGE - 1);
+	u8 *p = pages_get(bytes);
+
+	if (!p)
+		return NULL;
+	if (unlikely(npuacl_check_on))
+		r->alias = npuacl_check_pages(p, bytes);
+	r->mem = pin(p, bytes, r->alias);
+	if (!r->mem && r->alias) {
+		/* engines will go to where the program does */
+		munmap(r->alias, bytes);
+		r->alias = NULL;
+	}
+	return p;
 }
 
 /* ---- Chunks of small blocks ---------------------------------------------------------------- */
@@ -109,7 +130,7 @@ static struct chunk *chunk_make(u32 shift, u32 *index)
 		free(c);
 		return NULL;
 	}
-	c->mem = pin(c->base, CHUNK);
+	c->mem = pin(c->base, CHUNK, NULL);
 	c->shift = shift;
 	hm.chunk[i] = c;
 	hm.empty[shift - SMALL_SHIFT]++;
@@ -162,7 +183,7 @@ static void chunk_forget(u32 index)
 
 static void chunk_free(struct chunk *c)
 {
-	pages_put(c->base, CHUNK, c->mem);
+	pages_put(c->base, CHUNK, c->mem, NULL);
 	free(c);
 }
 
@@ -193,7 +214,7 @@ static void host_release(struct npuacl_range *r)
 	if (r->chunk)
 		small_put(p, r->chunk - 1);
 	else
-		pages_put(p, (r->room + PAGE - 1) & ~(PAGE - 1), r->mem);
+		pages_put(p, (r->room + PAGE - 1) & ~(PAGE - 1), r->mem, r->alias);
 	npuacl_range_gone(r);
 }
 
@@ -216,14 +237,12 @@ static aclError host_malloc(const char *what, void **out, u64 size, u32 flags)
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return npuacl_fail(ACL_ERROR_BAD_ALLOC, "%s: out of host memory", what);
-	p = size <= SMALL_MOST ? small_get(size, &index) : NULL;
-	if (p) {
+	/* the checker closes pages: none is shared then */
+	p = size <= SMALL_MOST && likely(!npuacl_check_on) ? small_get(size, &index) : NULL;
+	if (p)
 		r->chunk = index + 1;
-	} else {
-		p = pages_get((size + PAGE - 1) & ~(PAGE - 1));
-		if (p)
-			r->mem = pin(p, (size + PAGE - 1) & ~(PAGE - 1));
-	}
+	else
+		p = large_get(r, size);
 	if (!p) {
 		free(r);
 		return npuacl_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: no %" PRIu64 " bytes of host memory: %s",
@@ -295,9 +314,12 @@ static aclError host_free(const char *what, void *ptr)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: hostPtr is NULL", what);
 	r = npuacl_range_take(va, NPUACL_BIT(NPUACL_PINNED));
 	if (!r)
+		NPUACL_CHECK(npuacl_check_no_buffer(what, va));
+	if (!r)
 		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID,
 				   "%s: %p is %s; it takes the pointer that aclrtMallocHost gave", what, ptr,
 				   npuacl_explain(va, text, sizeof(text)));
+	NPUACL_CHECK(npuacl_check_freeing(what, r));
 	end = va + r->room;
 	for (;;) {
 		in = npuacl_range_take_in(NPUACL_REGISTERED, va, end, -1);
@@ -466,6 +488,7 @@ aclError aclrtHostUnregister(void *ptr)
 		return npuacl_fail(ACL_ERROR_HOST_MEMORY_NOT_REGISTERED,
 				   "aclrtHostUnregister: no registered memory begins at %p; it is %s", ptr,
 				   npuacl_explain(va, text, sizeof(text)));
+	NPUACL_CHECK(npuacl_check_freeing("aclrtHostUnregister", r));
 	unregister(r);
 	return ACL_SUCCESS;
 }

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "check.h"
 #include "share.h"
 
 #define HUGE		(2ull << 20)
@@ -210,6 +211,7 @@ static aclError not_a_buffer(const char *what, u64 va)
 	const char *hint = "";
 	char text[192];
 
+	NPUACL_CHECK(npuacl_check_no_buffer(what, va));
 	npuacl_place_of(va, &p);
 	switch (p.kind) {
 	case NPUACL_DEVICE:
@@ -243,6 +245,7 @@ static aclError device_free(const char *what, void *ptr)
 	r = npuacl_range_take(va, NPUACL_BIT(NPUACL_DEVICE));
 	if (!r)
 		return not_a_buffer(what, va);
+	NPUACL_CHECK(npuacl_check_freeing(what, r));
 	err = release(r);
 	if (err == -EBUSY && npuacl_range_add(r))
 		free(r);

@@ -48,6 +48,7 @@ struct npuacl_range {
 	u32 chunk;		/* PINNED: of which chunk, less 1; 0: of its own */
 	struct npuemu_buf *buf;
 	struct npuemu_mem *mem;	/* may be NULL: not registered with lib/core */
+	void *alias;		/* PINNED: where engines see it (check.h); NULL: at @base */
 	void *owner;		/* its maker's */
 };
 

@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include "check.h"
 #include "share.h"
 
 #define OF_DEVICE	8192u	/* of one process; the hardware's limit for all is above it */
@@ -104,6 +105,7 @@ void npuacl_notifies_release(struct npuacl_device *d)
 		n = (void *)(notifies.base + (size_t)i * notifies.size);
 		if (!npuemu_slab_alive(&notifies, n) || n->dev != d || !npuemu_slab_retire(&notifies, n))
 			continue;
+		NPUACL_CHECK(npuacl_check_object_gone(NPUACL_OBJ_NOTIFY, n));
 		npuacl_export_drop(n->key.id);
 		npuacl_notify_keep(n->import);
 		npuemu_slab_free(&notifies, n);
@@ -167,6 +169,7 @@ aclError npuacl_notify_opened(struct npuacl_device *d, volatile u64 *word, u32 i
 	n->word = word;
 	n->import = import;
 	npuemu_slab_publish(&notifies, n);
+	NPUACL_CHECK(npuacl_check_object(NPUACL_OBJ_NOTIFY, n, n->dev->id, n->index));
 	*out = n;
 	return ACL_SUCCESS;
 }
@@ -197,6 +200,7 @@ static aclError create(void **out, u64 flag, bool counting, const char *what)
 	n->counting = counting;
 	n->word = words_of[ctx->dev->id]->word + index;
 	npuemu_slab_publish(&notifies, n);
+	NPUACL_CHECK(npuacl_check_object(NPUACL_OBJ_NOTIFY, n, n->dev->id, n->index));
 	*out = n;
 	return ACL_SUCCESS;
 }
@@ -210,6 +214,7 @@ static aclError destroy(void *handle, bool counting, const char *what)
 		return ret;
 	pthread_mutex_lock(&npuacl.lock);
 	if (npuemu_slab_retire(&notifies, n)) {
+		NPUACL_CHECK(npuacl_check_object_gone(NPUACL_OBJ_NOTIFY, n));
 		if (!n->opened)
 			words_of[n->dev->id]->taken[n->index / 64] &= ~(1ull << n->index % 64);
 		npuacl_export_drop(n->key.id);

@@ -21,9 +21,11 @@
  *   notify.c     notifies, and values in memory that streams write and wait for
  *   pool.c       device memory in a stream's order
  *   hostfunc.c   functions of the program's, called in order with a stream's tasks
+ *   check.h      NPUEMU_CHECK: mistakes of programs
  *   graph.h      models: tasks that were recorded, and run again and again
  *
- * Order of locks: npuacl.lock, the one of graph.h, stream->lock, event->lock, the scheduler's.
+ * Order of locks: npuacl.lock, the one of graph.h, stream->lock, event->lock, the scheduler's; the
+ * checker's comes after them all, and under it only those of pools and of lib/core.
  */
 #ifndef NPUACL_H
 #define NPUACL_H
@@ -317,6 +319,7 @@ struct npuacl_stream {
 	/* models: graph.h */
 	struct npuacl_lane *lane;	/* what is submitted is recorded there; atomic */
 	struct npuacl_lane *plays;	/* it is a model's; its lock */
+	void *check;			/* check_task.c's; its lock */
 	bool replaying;			/* the runner's: a REPLAY is in front, and at @replay_at */
 	u32 replay_at;
 };
@@ -491,6 +494,7 @@ void npuacl_notifies_fork(void);
 
 void npuacl_pools_release(s32 device);	/* before its memory goes; -1: all */
 void npuacl_pools_fork(void);
+bool npuacl_pool_keeps(const void *ptr);	/* a block that nobody uses, or not for long */
 bool npuacl_allocator_drop(const struct npuacl_stream *s);
 void npuacl_allocators_fork(void);
 

@@ -11,8 +11,8 @@
 #include <acl/acl_rt_memory_soma.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include "check.h"
 #include "graph.h"
-#include "memory.h"
 
 #define SMALL		512u		/* sizes are rounded up to */
 #define LARGE		(2ull << 20)	/* beyond this, to this */
@@ -176,6 +176,7 @@ aclError aclrtMemPoolCreate(aclrtMemPool *memPool, const aclrtMemPoolProps *pool
 	p->max = poolProps->maxSize;
 	p->reuse[0] = p->reuse[1] = p->reuse[2] = 1;
 	npuemu_slab_publish(&pools, p);
+	NPUACL_CHECK(npuacl_check_object(NPUACL_OBJ_POOL, p, d->id, (u32)(((u8 *)p - pools.base) / pools.size)));
 	*memPool = p;
 	return ACL_SUCCESS;
 }
@@ -204,6 +205,7 @@ aclError aclrtMemPoolDestroy(const aclrtMemPool memPool)
 		return ret;
 	if (!npuemu_slab_retire(&pools, p))
 		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMemPoolDestroy: %p was destroyed already", memPool);
+	NPUACL_CHECK(npuacl_check_object_gone(NPUACL_OBJ_POOL, p));
 	pthread_mutex_lock(&lock);
 	list = surplus(p, 0);
 	p->dead = true;
@@ -445,6 +447,18 @@ aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream)
 	return ret;
 }
 
+bool npuacl_pool_keeps(const void *ptr)
+{
+	const struct block *b;
+	bool keeps;
+
+	pthread_mutex_lock(&lock);
+	b = find(ptr);
+	keeps = b && (!b->used || b->freeing);
+	pthread_mutex_unlock(&lock);
+	return keeps;
+}
+
 /* ---- The end of a device, or of a parent ---------------------------------------------------------- */
 
 /* Nothing runs there; its memory goes next.  -1: all devices. */
@@ -466,6 +480,7 @@ void npuacl_pools_release(s32 device)
 		p = (void *)(pools.base + (size_t)i * pools.size);
 		if (npuemu_slab_alive(&pools, p) && (device < 0 || p->dev->id == (u32)device) &&
 		    npuemu_slab_retire(&pools, p)) {
+			NPUACL_CHECK(npuacl_check_object_gone(NPUACL_OBJ_POOL, p));
 			npuemu_slab_free(&pools, p);
 		} else if (p->dead && (device < 0 || p->dev->id == (u32)device)) {
 			p->dead = false;

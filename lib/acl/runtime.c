@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "check.h"
 #include "graph.h"
-#include "memory.h"
 
 #define MAX_CALLBACKS	64
 #define MAX_NESTING	10
@@ -78,6 +78,7 @@ static void child(void)
 	npuacl_func_fork();
 	if (npuacl_above.fork)
 		npuacl_above.fork();
+	NPUACL_CHECK(npuacl_check_fork());
 }
 
 static aclError make_devices(void)
@@ -109,6 +110,7 @@ static aclError open_board(void)
 	aclError ret;
 	int err;
 
+	npuacl_check_begin();
 	err = npuemu_open(&attr, &board);
 	if (err)
 		return npuacl_fail_core(err, ACL_ERROR_RT_NO_DEVICE, "the emulated board cannot be opened");
@@ -124,6 +126,7 @@ static aclError open_board(void)
 	if (!registered)
 		pthread_atfork(NULL, NULL, child);
 	registered = true;
+	NPUACL_CHECK(npuacl_check_opened());
 	smp_store_release(&npuacl.board, board);
 	return ACL_SUCCESS;
 }
@@ -147,6 +150,7 @@ static void close_board(void)
 		pthread_mutex_destroy(&npuacl.dev[i].sdma_lock);
 		pthread_cond_destroy(&npuacl.dev[i].sdma_free);
 	}
+	NPUACL_CHECK(npuacl_check_closed());
 	smp_store_release(&npuacl.board, NULL);
 	free(npuacl.dev);
 	npuacl.dev = NULL;
@@ -414,6 +418,7 @@ static aclError finalize(void)
 {
 	aclError ret = run_callbacks(false, NULL);
 
+	NPUACL_CHECK(npuacl_check_leaks());
 	pthread_mutex_lock(&npuacl.lock);
 	npuacl.inits = 0;
 	npuacl.default_device = -1;

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "check.h"
 #include "graph.h"
 #include "hooks.h"
 
@@ -81,6 +82,8 @@ void npuacl_stream_unmake(struct npuacl_stream *s)
 		*at = s->next;
 	if (!npuemu_slab_retire(&npuacl_streams, s))
 		return;
+	NPUACL_CHECK(npuacl_check_stream_gone(s));
+	NPUACL_CHECK(npuacl_check_object_gone(NPUACL_OBJ_STREAM, s));
 	npuacl_allocator_drop(s);
 	npuacl_unlist(s);
 	npuacl_unwatch(s);
@@ -230,6 +233,7 @@ static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 			idle = now;
 		give_way(s, upto, idle, until);
 	}
+	NPUACL_CHECK(npuacl_check_synced());
 	if (READ_ONCE(s->aborts) != aborts)
 		return npuacl_fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u of device %u was aborted", s->id,
 				   s->dev->id);
@@ -265,6 +269,7 @@ void npuacl_stream_drop(struct npuacl_stream *s)
 		npuemu_futex_wait(&s->bell, READ_ONCE(s->bell), 100000);
 	}
 	WRITE_ONCE(s->aborting, 0);
+	NPUACL_CHECK(npuacl_check_synced());
 	npuemu_fetch_add(&s->bell, 1);
 	npuemu_futex_wake(&s->bell, INT32_MAX);
 }
@@ -300,6 +305,8 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status)
 		ret = npuacl_capture_refuses(s, "aclrtStreamQuery");
 	if (!ret)
 		*status = npuacl_pending(s) ? ACL_STREAM_STATUS_NOT_READY : ACL_STREAM_STATUS_COMPLETE;
+	if (!ret && *status == ACL_STREAM_STATUS_COMPLETE)
+		NPUACL_CHECK(npuacl_check_synced());
 	return ret;
 }
 
@@ -340,6 +347,7 @@ static aclError create(aclrtStream *stream, u32 priority, u32 flags, const char 
 	if (ret)
 		return ret;
 	*stream = s;
+	NPUACL_CHECK(npuacl_check_object(NPUACL_OBJ_STREAM, s, s->dev->id, s->id));
 	npuacl_stream_state(s, ACL_RT_STREAM_STATE_CREATE_POST);
 	return ACL_SUCCESS;
 }

@@ -5,6 +5,7 @@
  * takes from the other end without it.
  */
 #include <stdlib.h>
+#include "check.h"
 #include "graph.h"
 
 static struct npuacl_chunk *chunk_get(struct npuacl_stream *s)
@@ -64,6 +65,7 @@ aclError npuacl_append(struct npuacl_stream *s, struct npuacl_task *t, u64 *seq)
 	n = s->issued + 1;
 	t->id = (u32)n;
 	*at = *t;
+	NPUACL_CHECK(npuacl_check_submitted(s, t, n));
 	smp_store_release(&s->issued, n);
 	pthread_mutex_unlock(&s->lock);
 	npuacl_self.last_task = (u32)n;

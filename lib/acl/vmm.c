@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include "check.h"
 #include "share.h"
 
 #define GIB		(1ull << 30)
@@ -476,6 +477,8 @@ aclError aclrtUnmapMem(void *virPtr)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: virPtr is NULL", what);
 	pthread_mutex_lock(&npuacl_vmm.lock);
 	r = npuacl_range_take(va, NPUACL_BIT(NPUACL_MAPPED));
+	if (r)
+		NPUACL_CHECK(npuacl_check_freeing(what, r));
 	err = r ? unmap(r) : 0;
 	if (!r)
 		ret = not_mapped(what, va);

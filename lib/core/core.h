@@ -137,6 +137,7 @@ struct npuemu_mem {
 	struct npuemu *ctx;
 	u64 va;
 	u64 bytes;
+	u8 *alias;		/* the same memory, for engines; NULL: @va */
 };
 
 struct npuemu_seg {
@@ -226,6 +227,9 @@ struct npuemu_host {
 	int (*buf_map)(struct npuemu_buf *buf, u64 va);
 	/* when it returns no queue uses it; the addresses may still show the buffer */
 	int (*buf_unmap)(struct npuemu_buf *buf, u64 va);
+	/* both may be NULL: there is one view of memory for all */
+	int (*buf_close)(struct npuemu_buf *buf, bool closed);
+	void *(*alias)(struct npuemu *ctx, u64 va, bool *device);
 	int (*exports_own)(struct npuemu *ctx, u32 bytes, void **table);
 	int (*exports_of)(struct npuemu *ctx, u32 slot, const void **table, u32 *bytes);
 	int (*mem_register)(struct npuemu_mem *mem);
@@ -281,6 +285,18 @@ int npuemu_buf_unmap(struct npuemu_buf *buf, void *va);
 void *npuemu_reserve(void *va, u64 bytes, int flags);
 
 #define NPUEMU_EXPORT_BYTES	(1u << 20)
+
+/*
+ * For checkers.  guarded, set before a board is opened: what the program sees of its device
+ * memory can be closed to it (buf_close), freed addresses are not used again soon, and
+ * there is a page between buffers; on the user-space host only, -EOPNOTSUPP elsewhere.
+ * alias: where this library reaches @va all the same, which is @va in general; is it HBM's?
+ * mem_register_at: engines are to use @alias, which is the same memory.
+ */
+extern bool npuemu_guarded;
+int npuemu_buf_close(struct npuemu_buf *buf, bool closed);
+void *npuemu_alias(struct npuemu *ctx, u64 va, bool *device);
+int npuemu_mem_register_at(struct npuemu *ctx, void *ptr, u64 bytes, void *alias, struct npuemu_mem **out);
 
 /*
  * A table that a process keeps for others to read, such as what a name that it gave out

@@ -150,6 +150,27 @@ int npuemu_buf_unmap(struct npuemu_buf *buf, void *va)
 	return err;
 }
 
+/* ---- For checkers ----------------------------------------------------------------------- */
+
+bool npuemu_guarded;
+
+int npuemu_buf_close(struct npuemu_buf *buf, bool closed)
+{
+	int err = CHECK_OBJ(npuemu_bufs, buf, "npuemu_buf_close");
+
+	if (err)
+		return err;
+	return buf->ctx->host->buf_close ? buf->ctx->host->buf_close(buf, closed) : -EOPNOTSUPP;
+}
+
+void *npuemu_alias(struct npuemu *ctx, u64 va, bool *device)
+{
+	*device = false;
+	return ctx->host->alias ? ctx->host->alias(ctx, va, device) : (void *)(uintptr_t)va;
+}
+
+/* ---- What other processes may have --------------------------------------------------------- */
+
 int npuemu_exports_own(struct npuemu *ctx, u32 bytes, void **table)
 {
 	int err = npuemu_check_worker(ctx, "npuemu_exports_own");
@@ -170,8 +191,7 @@ int npuemu_exports_of(struct npuemu *ctx, u32 slot, const void **table, u32 *byt
 
 /* ---- Host memory ---------------------------------------------------------------------- */
 
-NPUEMU_API int npuemu_mem_register(struct npuemu *ctx, void *ptr, uint64_t bytes,
-				   struct npuemu_mem **out)
+int npuemu_mem_register_at(struct npuemu *ctx, void *ptr, u64 bytes, void *alias, struct npuemu_mem **out)
 {
 	int err = npuemu_check_worker(ctx, "npuemu_mem_register");
 	struct npuemu_mem *mem;
@@ -186,6 +206,7 @@ NPUEMU_API int npuemu_mem_register(struct npuemu *ctx, void *ptr, uint64_t bytes
 	mem->ctx = ctx;
 	mem->va = (u64)(uintptr_t)ptr;
 	mem->bytes = bytes;
+	mem->alias = alias;
 	err = ctx->host->mem_register(mem);
 	if (err) {
 		npuemu_slab_free(&npuemu_mems, mem);
@@ -194,6 +215,12 @@ NPUEMU_API int npuemu_mem_register(struct npuemu *ctx, void *ptr, uint64_t bytes
 	npuemu_slab_publish(&npuemu_mems, mem);
 	*out = mem;
 	return 0;
+}
+
+NPUEMU_API int npuemu_mem_register(struct npuemu *ctx, void *ptr, uint64_t bytes,
+				   struct npuemu_mem **out)
+{
+	return npuemu_mem_register_at(ctx, ptr, bytes, NULL, out);
 }
 
 NPUEMU_API int npuemu_mem_unregister(struct npuemu_mem *mem)

@@ -27,6 +27,7 @@ void arena_unmap(struct user_arena *a)
 {
 	if (!a)
 		return;
+	guard_exit(a);
 	if (a->a.base)
 		munmap(a->a.base, a->a.bytes);
 	if (a->pagemap)
@@ -56,6 +57,8 @@ static int arena_make(struct user *u, u32 device, struct user_arena *a)
 	a->a.base = p;
 	a->a.bytes = bytes;
 	madvise(p, bytes, MADV_DONTFORK);
+	if (guard_init(a))
+		return -ENOMEM;
 	p = mmap(NULL, bytes / PAGE * sizeof(u32), PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
@@ -69,7 +72,7 @@ static int arena_make(struct user *u, u32 device, struct user_arena *a)
 	a->a.backed = slot_backed(u, u->slot_index, device);
 	a->a.shares = slot_shares(u, u->slot_index);
 	a->a.nshares = SLOT_BUFS;
-	return region_add(u, (u64)(uintptr_t)a->a.base, bytes, a, false);
+	return region_add(u, (u64)(uintptr_t)a->shown, bytes, a, false);
 }
 
 /* Own arena of a device, made when first asked for.  u->lock held. */
@@ -198,7 +201,7 @@ static void range_release(struct user *u, u32 i)
 	struct user_arena *a = u->arena[o->device];
 
 	punch(a, o->off, o->room);
-	extents_give(&a->free, o->off, o->room);
+	guard_give(a, o->off, o->room + o->gap);
 	a->used -= o->room;
 	WRITE_ONCE(u->slot->arena[o->device].used, a->used);
 	o->state = BUF_FREE;
@@ -259,7 +262,7 @@ static int charge(struct user *u, u32 device, u64 room)
 
 static int buf_alloc(struct user *u, u32 device, u64 bytes, struct npuemu_buf *buf)
 {
-	u64 room = (bytes + PAGE - 1) & ~(u64)(PAGE - 1), off;
+	u64 room = (bytes + PAGE - 1) & ~(u64)(PAGE - 1), off, gap;
 	struct user_arena *a = arena_own(u, device);
 	struct slot_buf *b;
 	int i, err;
@@ -273,7 +276,7 @@ static int buf_alloc(struct user *u, u32 device, u64 bytes, struct npuemu_buf *b
 	err = charge(u, device, room);
 	if (err)
 		return err;
-	off = extents_take(&a->free, room, room >= CHUNK ? CHUNK : PAGE);
+	off = guard_take(a, room, room >= CHUNK ? CHUNK : PAGE, &gap);
 	if (off == ~0ull) {
 		a->used -= room;
 		WRITE_ONCE(u->slot->arena[device].used, a->used);
@@ -287,14 +290,15 @@ static int buf_alloc(struct user *u, u32 device, u64 bytes, struct npuemu_buf *b
 	b->room = room;
 	b->nonce = 0;
 	b->exported = 0;
-	u->bufs[i] = (struct own_buf){ BUF_LIVE, device, off, room };
+	u->bufs[i] = (struct own_buf){ BUF_LIVE, device, off, room, gap };
+	guard_close(a, off, room, false);
 	memset(&slot_shares(u, u->slot_index)[i], 0, sizeof(struct npuemu_share));
 	buf->index = (u32)i;
 	buf->device = device;
 	buf->bytes = bytes;
 	buf->room = room;
 	buf->off = off;
-	buf->ptr = a->a.base + off;
+	buf->ptr = a->shown + off;
 	buf->arena = a;
 	buf->share = &slot_shares(u, u->slot_index)[i];
 	buf->imported = false;
@@ -326,6 +330,7 @@ int user_buf_free(struct npuemu_buf *buf)
 	pthread_mutex_lock(&u->lock);
 	b = &slot_bufs(u, u->slot_index)[buf->index];
 	pagemap_set(u->arena[buf->device], buf->off, buf->room, 0);
+	guard_close(u->arena[buf->device], buf->off, buf->room, true);
 	WRITE_ONCE(b->nonce, 0);
 	/* an importer either sees that, or we see its record */
 	smp_store_release(&b->state, BUF_ZOMBIE);

@@ -206,7 +206,7 @@ int user_buf_map(struct npuemu_buf *buf, u64 va)
 	/* of size 0: the same pages once more.  No descriptor is needed, so it goes for the
 	 * memory of a process that has died as well
 	 */
-	if (!err && mremap(buf->ptr, 0, buf->room, MREMAP_MAYMOVE | MREMAP_FIXED, p) == MAP_FAILED) {
+	if (!err && mremap(buf->arena->a.base + buf->off, 0, buf->room, MREMAP_MAYMOVE | MREMAP_FIXED, p) == MAP_FAILED) {
 		err = npuemu_fail(-ENOMEM, "cannot map %" PRIu64 " bytes of device %u at %p: %s (ulimit -v, or vm.max_map_count?)",
 				  buf->room, buf->device, p, strerror(errno));
 		region_remove(u, va);
@@ -350,7 +350,7 @@ static void place_of_buf(u64 va, const struct npuemu_buf *b, struct npuemu_local
 {
 	out->va = va;
 	out->len = b->bytes;
-	out->ptr = b->ptr;
+	out->ptr = b->arena->a.base + b->off;	/* what the program sees may be closed */
 	out->arena = &b->arena->a;
 	out->off = b->off;
 	out->share = b->share;
@@ -377,7 +377,7 @@ int place_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *
 			return -EFAULT;
 		out->va = r->va;
 		out->len = r->len;
-		out->ptr = (u8 *)(uintptr_t)r->va;
+		out->ptr = r->ptr ? r->ptr : (u8 *)(uintptr_t)r->va;
 		return 0;
 	}
 	b = buffer_in(r, va, len);
@@ -385,6 +385,19 @@ int place_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *
 		return -EFAULT;
 	place_of_buf(r->va + b->off, b, out);
 	return 0;
+}
+
+void *place_alias(struct user *u, u64 va, bool *device)
+{
+	const struct region *r = region_of(u, va);
+	u64 in = r ? va - r->va : 0;
+
+	*device = r && (r->arena || r->buf);
+	if (r && r->buf)
+		return r->buf->arena->a.base + r->buf->off + in;
+	if (r && r->arena)
+		return r->arena->a.base + in;
+	return r && r->ptr ? r->ptr + in : (void *)(uintptr_t)va;
 }
 
 /* ---- Registered memory --------------------------------------------------------- */
@@ -414,15 +427,15 @@ static int mapping_check(u64 va, u64 len, bool *readonly)
 
 int user_mem_register(struct npuemu_mem *mem)
 {
+	struct region r = { .va = mem->va, .len = mem->bytes, .ptr = mem->alias };
 	struct user *u = user_of(mem->ctx);
-	bool readonly;
 	int err;
 
-	if (!mapping_check(mem->va, mem->bytes, &readonly))
+	if (!mapping_check(mem->va, mem->bytes, &r.readonly))
 		return npuemu_fail(-EFAULT, "[%#" PRIx64 ", +%" PRIu64 ") is not all mapped and readable",
 				   mem->va, mem->bytes);
 	pthread_mutex_lock(&u->lock);
-	err = region_add(u, mem->va, mem->bytes, NULL, readonly);
+	err = region_insert(u, &r);
 	pthread_mutex_unlock(&u->lock);
 	return err;
 }

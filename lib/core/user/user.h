@@ -246,6 +246,10 @@ struct user_arena {		/* own, or a peer's as mapped here */
 	u32 *pagemap;		/* page -> buffer handle's slab index + 1 */
 	struct extents free;	/* own */
 	u64 used;		/* own: bytes allocated */
+	u8 *shown;		/* own: where the program sees it: @a.base, or a view of its own (guard.c) */
+	struct guard_held *held;	/* guard.c: freed ranges, a ring; NULL: no guard */
+	u32 held_first, held_n;
+	u64 held_bytes;
 };
 
 /* An own buffer as this process knows it. */
@@ -254,6 +258,7 @@ struct own_buf {
 	u32 device;
 	u64 off;
 	u64 room;
+	u64 gap;		/* behind it, nobody's */
 };
 
 struct user_peer {
@@ -277,6 +282,7 @@ struct region {			/* what local addresses may name */
 	struct user_arena *arena;	/* NULL: registered host memory, or @buf */
 	bool readonly;
 	struct npuemu_buf *buf;	/* shown here as well: npuemu_buf_map() */
+	u8 *ptr;		/* registered memory: where engines reach it; NULL: @va */
 };
 
 struct regions {
@@ -449,11 +455,24 @@ void arena_unmap(struct user_arena *a);
 void arena_sweep_zombies(struct user *u);
 void arenas_destroy(struct user *u);
 
+/* ---- guard.c: what the program sees, closed; u->lock held ------------------------- */
+
+int guard_init(struct user_arena *a);
+void guard_exit(struct user_arena *a);
+/* -EOPNOTSUPP: there is one view for all. */
+int guard_close(struct user_arena *a, u64 off, u64 room, bool closed);
+u64 guard_take(struct user_arena *a, u64 room, u64 align, u64 *gap);
+void guard_give(struct user_arena *a, u64 off, u64 len);
+int user_buf_close(struct npuemu_buf *buf, bool closed);
+void *user_alias(struct npuemu *ctx, u64 va, bool *device);
+
 /* ---- place.c: addresses, grace periods ------------------------------------------- */
 
 /* The buffer around [va, +len), or NULL.  u->lock held, or in a turn. */
 struct npuemu_buf *place_buffer(struct user *u, u64 va, u64 len);
 int place_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *out);
+/* Where engines reach it, or @va; is it HBM?  u->lock held. */
+void *place_alias(struct user *u, u64 va, bool *device);
 int region_add(struct user *u, u64 va, u64 len, struct user_arena *arena, bool readonly);
 /* Waits until no queue of this process can still use it. */
 int region_remove(struct user *u, u64 va);
