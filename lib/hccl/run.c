@@ -186,6 +186,14 @@ static bool flush(struct hccl_op *op, struct batch *b)
 	return false;
 }
 
+/* Not by an engine, so where this library may reach it, checker or not. */
+static u8 *reach(u8 *va)
+{
+	bool device;
+
+	return npuemu_guarded ? npuemu_alias(npuacl.board, (u64)(uintptr_t)va, &device) : va;
+}
+
 /* One step; false: the group has failed. */
 static bool step_of(struct hccl_op *op, struct hccl_slot *slot, const struct hccl_step *st, struct batch *b)
 {
@@ -197,7 +205,7 @@ static bool step_of(struct hccl_op *op, struct hccl_slot *slot, const struct hcc
 	if (st->kind == HCCL_REDUCE && !hccl_sdma_reduces(op->want.type, op->want.op, &code)) {
 		if (!flush(op, b))
 			return false;
-		return hccl_aicpu_reduce(dst, src, st->bytes, op->want.type, op->want.op);
+		return hccl_aicpu_reduce(reach(dst), reach(src), st->bytes, op->want.type, op->want.op);
 	}
 	if (st->kind == HCCL_COPY && dst == src)
 		return true;
