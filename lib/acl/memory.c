@@ -196,7 +196,7 @@ static int release(struct npuacl_range *r)
 
 	/* exported: who has the key no longer gets it */
 	if (r->owner)
-		npuacl_export_drop_buf(r->buf);
+		npuacl_window_forget(r->buf);
 	err = npuemu_buf_free(r->buf);
 	if (err == -EBUSY)
 		return err;

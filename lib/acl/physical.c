@@ -86,7 +86,7 @@ static int free_memory(struct npuacl_physical *p)
 		return 0;
 	npuacl_export_drop(p->key.id);
 	if (p->offered)
-		npuacl_export_drop_buf(p->buf);
+		npuacl_window_forget(p->buf);
 	npuacl_memory_use(p->device, -p->size);
 	return npuemu_buf_free(p->buf);
 }

@@ -129,12 +129,17 @@ void npuacl_import_fork(void);
 struct npuacl_window {
 	u64 base, end;			/* in this process */
 	struct npuacl_key key;		/* of all of it */
+	struct npuemu_buf *buf;		/* of this process; NULL */
 };
 
 /* The one that @va lies in, offered to every process of the user. */
 aclError npuacl_window_of(const char *what, u64 va, struct npuacl_window *w);
 aclError npuacl_window_offer(const char *what, struct npuemu_buf *buf, u64 bytes, u32 phys,
 			     struct npuacl_window *w);
+/* The same as a segment that UDMA reaches; it is one until the memory is freed. */
+aclError npuacl_window_segment(const char *what, const struct npuacl_window *w, struct npuemu_seg_info *info);
+/* The buffer is about to be freed: all that it was offered as is gone. */
+void npuacl_window_forget(struct npuemu_buf *buf);
 void npuacl_window_fork(void);
 /* @imp: to be put; NULL if it is of this process. */
 aclError npuacl_window_open(const char *what, const struct npuacl_key *key, struct npuacl_import **imp, u8 **ptr);

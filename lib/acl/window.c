@@ -4,12 +4,21 @@
  * it came from.  A whole range is offered once, however many parts of it are used.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include "share.h"
 
 #define OFFERED		64u
 
+struct segment {
+	struct segment *next;
+	struct npuemu_buf *buf;
+	struct npuemu_seg *seg;
+	struct npuemu_seg_info info;
+};
+
 static struct {
 	pthread_mutex_t lock;
+	struct segment *segs;
 	struct offered {
 		struct npuemu_buf *buf;
 		u64 bytes;
@@ -34,8 +43,68 @@ aclError npuacl_window_offer(const char *what, struct npuemu_buf *buf, u64 bytes
 		o->bytes = bytes;
 	}
 	w->key = o->key;
+	w->buf = buf;
 	pthread_mutex_unlock(&win.lock);
 	return ret;
+}
+
+/* win.lock held */
+static int segment_make(struct npuemu_buf *buf, struct segment **out)
+{
+	struct npuemu_seg_attr attr = { .size = sizeof(attr), .access = NPUEMU_ACCESS_READ | NPUEMU_ACCESS_WRITE };
+	struct segment *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	err = npuemu_seg_register(buf, &attr, &s->seg);
+	if (!err)
+		err = npuemu_seg_query(s->seg, &s->info);
+	if (err) {
+		free(s);
+		return err;
+	}
+	s->buf = buf;
+	s->next = win.segs;
+	win.segs = s;
+	*out = s;
+	return 0;
+}
+
+aclError npuacl_window_segment(const char *what, const struct npuacl_window *w, struct npuemu_seg_info *info)
+{
+	struct segment *s;
+	int err = 0;
+
+	if (!w->buf)
+		return npuacl_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: memory of another process is no segment of this one", what);
+	pthread_mutex_lock(&win.lock);
+	for (s = win.segs; s && s->buf != w->buf; s = s->next)
+		;
+	if (!s)
+		err = segment_make(w->buf, &s);
+	if (!err)
+		*info = s->info;
+	pthread_mutex_unlock(&win.lock);
+	return err ? npuacl_fail_core(err, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, what) : ACL_SUCCESS;
+}
+
+void npuacl_window_forget(struct npuemu_buf *buf)
+{
+	struct segment **at = &win.segs, *s = NULL;
+
+	npuacl_export_drop_buf(buf);
+	pthread_mutex_lock(&win.lock);
+	while (*at && (*at)->buf != buf)
+		at = &(*at)->next;
+	if (*at) {
+		s = *at;
+		*at = s->next;
+	}
+	pthread_mutex_unlock(&win.lock);
+	if (s && npuemu_seg_unregister(s->seg))
+		npuemu_log(NPUEMU_LOG_WARN, "acl: a segment of freed memory: %s", npuemu_errmsg());
+	free(s);
 }
 
 struct request {

@@ -26,7 +26,7 @@ HcclResult hccl_ref_make(struct hccl_comm *c, const char *what, const char *role
 				 npuacl_explain(at, text, sizeof(text)));
 	end = p.end;
 	ref->va = at;
-	if (!c->all_here) {
+	if (!c->all_here || c->queued) {
 		ret = npuacl_window_of(what, at, &w);
 		if (ret)
 			return hccl_fail_acl(ret, what);
@@ -34,6 +34,8 @@ HcclResult hccl_ref_make(struct hccl_comm *c, const char *what, const char *role
 		ref->secret = w.key.secret;
 		ref->off = at - w.base;
 		end = w.end;
+		if (c->queued && hccl_ref_segment(what, &w, ref))
+			return HCCL_E_NOT_SUPPORT;
 	}
 	if (bytes > end - at)
 		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %s: %" PRIu64 " bytes from %p on, but it is %s%s", what, role,

@@ -58,6 +58,22 @@ static HcclResult buffers(const char *what, struct hccl_comm *c)
 	return ret ? hccl_fail_acl(ret, what) : HCCL_SUCCESS;
 }
 
+static HcclResult transport(const char *what, struct hccl_comm *c)
+{
+	const char *name = npuemu_getenv("NPUEMU_TRANSPORT");
+
+	if (!name || !strcmp(name, "mapped") || !strcmp(name, "auto"))
+		return HCCL_SUCCESS;
+	if (strcmp(name, "queue"))
+		return hccl_fail(HCCL_E_PARA, "EI0001", "%s: NPUEMU_TRANSPORT is \"%s\"; queue, mapped or auto", what, name);
+	c->wants_queue = true;
+	if (hccl_jetty_make(c))
+		npuemu_log(NPUEMU_LOG_WARN, "hccl: rank %u has no UDMA queue, so that no rank will use any: %s", c->rank,
+			   npuemu_errmsg());
+	c->jetty_last = c->jetty ? npuemu_last_wqe(c->jetty) : 0;
+	return HCCL_SUCCESS;
+}
+
 HcclResult hccl_comm_make(const char *what, struct npuacl_device *dev, u32 ranks, u32 rank,
 			  const HcclCommConfig *config, struct hccl_local *local, struct hccl_comm **out)
 {
@@ -77,6 +93,8 @@ HcclResult hccl_comm_make(const char *what, struct npuacl_device *dev, u32 ranks
 	c->dev = dev;
 	pthread_mutex_init(&c->lock, NULL);
 	ret = settings(what, c, config);
+	if (!ret)
+		ret = transport(what, c);
 	if (!ret)
 		ret = buffers(what, c);
 	if (!ret) {
@@ -119,8 +137,11 @@ HcclResult hccl_comm_ready(const char *what, struct hccl_comm *c)
 	if (ret)
 		return ret;
 	c->all_here = true;
-	for (i = 0; i < c->ranks; i++)
+	c->queued = c->wants_queue;
+	for (i = 0; i < c->ranks; i++) {
+		c->queued &= c->group->member[i].can_queue;
 		c->all_here &= c->group->member[i].pid == c->group->member[c->rank].pid;
+	}
 	place(c);
 	memcpy(c->name, c->cfg.name[0] ? c->cfg.name : c->group->name, sizeof(c->name) - 1);
 	npuemu_slab_publish(&hccl_comms, c);
@@ -138,8 +159,9 @@ void hccl_comm_unmake(struct hccl_comm *c)
 		hccl_group_leave(c);
 	if (c->peer && c->local)
 		hccl_peers_close(c);
-	if (c->ccl_window.key.id)
-		npuacl_export_drop(c->ccl_window.key.id);
+	hccl_jetty_unmake(c);
+	if (c->ccl)
+		npuacl_window_forget(c->ccl);
 	if (c->ccl && npuemu_buf_free(c->ccl))
 		npuemu_log(NPUEMU_LOG_WARN, "hccl: the buffers of rank %u were not given back: %s", c->rank, npuemu_errmsg());
 	free(c->peer);

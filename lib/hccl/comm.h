@@ -14,6 +14,7 @@
  *   plans.c      the plan that a collective goes by
  *   p2p.c        Send, Recv, BatchSendRecv
  *   buffer.c     buffers of other ranks
+ *   jetty.c      the queue path
  *   aicpu.c      reductions that no engine has
  *   group.c      the group: who is in it, who is alive, what went wrong
  *   comm.c       communicators: made, asked about, destroyed
@@ -47,6 +48,10 @@ struct hccl_ref {
 	u64 va;			/* in its process; 0: none */
 	u64 key, secret;	/* of the window that it lies in */
 	u64 off;		/* in there */
+	/* as UDMA reaches it; 0 if it need not */
+	u64 remote;
+	u32 token_id, token_value;
+	u32 eid[4];
 };
 
 /* What a rank wants done. */
@@ -91,8 +96,8 @@ struct hccl_member {
 	u32 pid;
 	u32 device;		/* on the board */
 	u32 logical;		/* as its program calls it */
-	u64 alive;		/* an export of its process */
-	u64 secret;
+	u32 can_queue;		/* it has a UDMA queue */
+	struct hccl_ref ccl;	/* its buffer; also shows that its process lives */
 	/* for diagnosis */
 	u64 issued;		/* collectives that its program has asked for */
 	u64 begun, finished;
@@ -184,6 +189,10 @@ struct hccl_comm {
 	struct hccl_config cfg;
 	pthread_mutex_t lock;		/* who issues: order of collectives */
 	bool all_here;			/* all ranks are of this process */
+	bool wants_queue;		/* NPUEMU_TRANSPORT=queue */
+	bool queued;			/* the queue path: jetty.c */
+	struct npuemu_queue *jetty;
+	u32 jetty_last;			/* WQE posted last, when it was flushed */
 	u64 ticket, ticket_done;	/* collectives issued, and over */
 	u64 begun;			/* likewise, models' among them: the group's count */
 	u32 in_flight;			/* of all kinds, issued and not over; atomic */
@@ -257,6 +266,17 @@ HcclResult hccl_ref_make(struct hccl_comm *c, const char *what, const char *role
 /* The same, from here; NULL: it cannot be reached, and the group has been failed. */
 u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, const struct hccl_ref *ref, u64 drops);
 void hccl_peers_close(struct hccl_comm *c);
+
+/* ---- jetty.c --------------------------------------------------------------------------------------- */
+
+int hccl_jetty_make(struct hccl_comm *c);
+void hccl_jetty_unmake(struct hccl_comm *c);
+/* @ref is of @w, a window of this process: others' queues may reach it from now on. */
+HcclResult hccl_ref_segment(const char *what, const struct npuacl_window *w, struct hccl_ref *ref);
+/* READ into, or WRITE from, @local; @code: of a reduction, as hccl_sdma_reduces() gives it. */
+bool hccl_jetty_post(struct hccl_comm *c, bool write, void *local, const struct hccl_ref *ref, u64 off, u64 bytes, bool reduce,
+		     u32 code);
+bool hccl_jetty_flush(struct hccl_comm *c);
 
 /* ---- comm.c ----------------------------------------------------------------------------------------- */
 

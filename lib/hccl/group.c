@@ -167,6 +167,7 @@ HcclResult hccl_group_join(const char *what, struct hccl_comm *c)
 	struct hccl_group *g = c->group;
 	struct hccl_member *m = &g->member[c->rank];
 	u32 none = 0;
+	size_t n;
 
 	if (!__atomic_compare_exchange_n(&g->ranks, &none, c->ranks, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
 	    none != c->ranks)
@@ -178,9 +179,15 @@ HcclResult hccl_group_join(const char *what, struct hccl_comm *c)
 	m->pid = (u32)getpid();
 	m->device = c->dev->phys;
 	m->logical = c->dev->id;
-	m->alive = c->ccl_window.key.id;
-	m->secret = c->ccl_window.key.secret;
+	m->can_queue = c->jetty != NULL;
+	m->ccl.va = (u64)(uintptr_t)c->ccl_ptr;
+	m->ccl.key = c->ccl_window.key.id;
+	m->ccl.secret = c->ccl_window.key.secret;
+	if (c->jetty && hccl_ref_segment(what, &c->ccl_window, &m->ccl))
+		m->can_queue = 0;
 	hccl_config_text(&c->cfg, m->settings, sizeof(m->settings));
+	n = strlen(m->settings);
+	snprintf(m->settings + n, sizeof(m->settings) - n, " transport=%s", c->wants_queue ? "queue" : "mapped");
 	smp_store_release(&m->state, HCCL_MEMBER);
 	smp_store_release(&c->local->rank[c->rank], c);
 	npuemu_fetch_add(&g->joined, 1);
@@ -331,7 +338,7 @@ void hccl_group_check(struct hccl_comm *c)
 		state = smp_load_acquire(&m->state);
 		if (i == c->rank || state != HCCL_MEMBER || smp_load_acquire(&c->local->rank[i]))
 			continue;
-		if (npuacl_export_alive_in(&slots, m->alive))
+		if (npuacl_export_alive_in(&slots, m->ccl.key))
 			continue;
 		/* it may have left in good order meanwhile */
 		if (smp_load_acquire(&m->state) == HCCL_LEFT)

@@ -117,6 +117,14 @@ static void move(struct hccl_comm *c, const struct item *i, struct hccl_mail *m)
 	aclError err = ACL_SUCCESS;
 	u8 *src, *dst;
 
+	if (i->bytes && c->queued && from != to) {
+		if (!hccl_jetty_post(c, false, (u8 *)(uintptr_t)m->to.va, &m->from, 0, i->bytes, false, 0))
+			hccl_group_fail(c, HCCL_E_INTERNAL, "EI9999", "rank %u: its queue has no room for a message of %" PRIu64 " bytes",
+					c->rank, i->bytes);
+		else if (hccl_jetty_flush(c))
+			smp_store_release(&m->done, i->n);
+		return;
+	}
 	if (i->bytes) {
 		src = hccl_ref_open(c, from, &m->from, m->from_drops);
 		dst = src ? hccl_ref_open(c, to, &m->to, m->to_drops) : NULL;
@@ -146,7 +154,8 @@ static bool advance(struct hccl_comm *c, struct item *i)
 		return false;
 	before = i->n - 1;
 	if (smp_load_acquire(&m->done) < i->n) {
-		if (!both(m, i->n) ||
+		/* by the queue path it is read, by its receiver */
+		if (!both(m, i->n) || (c->queued && i->send && i->peer != c->rank) ||
 		    !__atomic_compare_exchange_n(&m->taken, &before, i->n, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return false;
 		if (agree(c, i, m))

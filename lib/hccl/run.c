@@ -143,9 +143,8 @@ static u8 *at(struct hccl_op *op, struct hccl_slot *slot, struct hccl_place p)
 	if (p.area == HCCL_CCL) {
 		struct hccl_member *m = &c->group->member[p.rank];
 		struct hccl_comm *other = smp_load_acquire(&c->local->rank[p.rank]);
-		struct hccl_ref ref = { .va = 1, .key = m->alive, .secret = m->secret };
 
-		*base = other ? other->ccl_ptr : hccl_ref_open(c, p.rank, &ref, c->peer[p.rank].drops);
+		*base = other ? other->ccl_ptr : hccl_ref_open(c, p.rank, &m->ccl, c->peer[p.rank].drops);
 	} else {
 		w = &slot->want[p.rank];
 		*base = hccl_ref_open(c, p.rank, p.area == HCCL_IN ? &w->in : &w->out, w->drops);
@@ -160,6 +159,7 @@ struct batch {
 	struct npuacl_sdma *q;
 	struct npuemu_sdma held;
 	bool holds;
+	bool wire;		/* something is posted to the UDMA queue */
 	u32 posted;
 	u64 bytes;
 };
@@ -171,6 +171,11 @@ static bool flush(struct hccl_op *op, struct batch *b)
 	u32 bad = 0, status = 0, last;
 	int got;
 
+	if (b->wire) {
+		b->wire = false;
+		b->bytes = 0;
+		return hccl_jetty_flush(c);
+	}
 	if (!b->holds)
 		return true;
 	npuacl_sdma_post(b->q, &b->held, true);
@@ -194,15 +199,50 @@ static u8 *reach(u8 *va)
 	return npuemu_guarded ? npuemu_alias(npuacl.board, (u64)(uintptr_t)va, &device) : va;
 }
 
+static const struct hccl_ref *ref_of(struct hccl_op *op, struct hccl_slot *slot, struct hccl_place p)
+{
+	if (p.area == HCCL_CCL)
+		return &op->comm->group->member[p.rank].ccl;
+	return p.area == HCCL_IN ? &slot->want[p.rank].in : &slot->want[p.rank].out;
+}
+
+/* One side is another rank's, and ours to read or to write by the queue. */
+static bool wire_step(struct hccl_op *op, struct hccl_slot *slot, const struct hccl_step *st, struct batch *b, u32 code)
+{
+	struct hccl_comm *c = op->comm;
+	bool write = st->dst.rank != c->rank;
+	struct hccl_place near = write ? st->src : st->dst, far = write ? st->dst : st->src;
+	u8 *local = at(op, slot, near);
+
+	/* in order with what the other engine has */
+	if (b->holds && !flush(op, b))
+		return false;
+	if (!local)
+		return false;
+	b->wire = true;
+	b->bytes += st->bytes;
+	if (hccl_jetty_post(c, write, local, ref_of(op, slot, far), far.off, st->bytes, st->kind == HCCL_REDUCE, code))
+		return true;
+	hccl_group_fail(c, HCCL_E_INTERNAL, "EI9999", "rank %u: its queue has no room for %" PRIu64 " bytes", c->rank, st->bytes);
+	return false;
+}
+
 /* One step; false: the group has failed. */
 static bool step_of(struct hccl_op *op, struct hccl_slot *slot, const struct hccl_step *st, struct batch *b)
 {
-	u8 *dst = at(op, slot, st->dst), *src = at(op, slot, st->src);
+	bool cpu, wire = op->comm->queued && st->dst.rank != st->src.rank;
+	u8 *dst, *src;
 	u32 code = 0;
 
-	if (!dst || !src)
+	/* the AI CPUs have no queue: they reach what they read by its mapping */
+	cpu = st->kind == HCCL_REDUCE && !hccl_sdma_reduces(op->want.type, op->want.op, &code);
+	if (wire && !cpu)
+		return wire_step(op, slot, st, b, code);
+	dst = at(op, slot, st->dst);
+	src = at(op, slot, st->src);
+	if (!dst || !src || (b->wire && !flush(op, b)))
 		return false;
-	if (st->kind == HCCL_REDUCE && !hccl_sdma_reduces(op->want.type, op->want.op, &code)) {
+	if (cpu) {
 		if (!flush(op, b))
 			return false;
 		return hccl_aicpu_reduce(reach(dst), reach(src), st->bytes, op->want.type, op->want.op);
@@ -278,6 +318,9 @@ static bool carry_lanes(struct hccl_op *op, struct hccl_slot *slot)
 
 			r = c->rank + i < c->ranks ? c->rank + i : c->rank + i - c->ranks;
 			state = &slot->lane[r];
+			/* a lane's queue is its rank's */
+			if (c->queued && i)
+				break;
 			if (READ_ONCE(state->done) >= op->plan->lane[r].n || READ_ONCE(state->owner) ||
 			    !npuemu_cas(&state->owner, 0, c->rank + 1))
 				continue;
