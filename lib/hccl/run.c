@@ -354,6 +354,24 @@ static void tell(const struct hccl_op *op, const struct npuacl_stream *s)
 
 /* ---- As work of a stream ------------------------------------------------------------------------ */
 
+/* A rank that has destroyed its communicator will not come any more. */
+static void look_for_left(struct hccl_op *op)
+{
+	struct hccl_comm *c = op->comm;
+	struct hccl_member *m = c->group->member;
+	char text[96];
+	u32 i;
+
+	for (i = 0; i < c->ranks && op->phase == HCCL_ARRIVED; i++) {
+		if (smp_load_acquire(&m[i].state) != HCCL_LEFT || READ_ONCE(m[i].begun) >= op->seq)
+			continue;
+		hccl_want_text(&op->want, text, sizeof(text));
+		hccl_group_fail(c, HCCL_E_REMOTE, "EI0006", "rank %u has destroyed the communicator after op %" PRIu64 "; rank %u waits for it in %s",
+				i, READ_ONCE(m[i].finished), c->rank, text);
+		return;
+	}
+}
+
 /* Nothing to be done just now: has it gone on for too long, is everybody alive? */
 static void look(struct hccl_op *op)
 {
@@ -365,6 +383,8 @@ static void look(struct hccl_op *op)
 		return;
 	op->look_at = now + LOOK_NS;
 	hccl_group_check(c);
+	if (READ_ONCE(c->group->left) && !hccl_group_broken(c))
+		look_for_left(op);
 	if (!c->cfg.exec_ns || now - op->began < c->cfg.exec_ns || hccl_group_broken(c))
 		return;
 	hccl_waits_text(c, op, text, sizeof(text));
