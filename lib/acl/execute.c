@@ -116,6 +116,10 @@ static void batch_ended(struct npuacl_stream *s, struct npuacl_sdma *q, int got,
 	npuacl_sdma_put(s->dev, q);
 	for (i = 0; i < good; i++)
 		words |= npuacl_task_at(s, i)->sdma.dw1 >> NPUEMU_SQE_OPCODE_SHIFT == NPUEMU_SDMA_NOTIFY;
+	if (unlikely(s->traced.ns)) {
+		s->traced.failed = got;
+		npuacl_trace_end(s);
+	}
 	if (got) {
 		const struct npuacl_task *t = npuacl_task_at(s, bad);
 		char text[160];
@@ -140,6 +144,8 @@ static enum npuacl_outcome batch_begin(struct npuacl_stream *s)
 {
 	struct npuacl_sdma *q = npuacl_sdma_try(s->dev);
 	struct npuacl_task *t = npuacl_task_at(s, 0), *next;
+	/* one by one if it is to be known how long each took */
+	const u32 most = unlikely(s->traced.ns) ? 1 : NPUACL_BATCH;
 	u32 n = 0, last, bad = 0, status = 0;
 	u64 have = npuacl_pending(s), bytes = 0;
 	int got;
@@ -149,9 +155,11 @@ static enum npuacl_outcome batch_begin(struct npuacl_stream *s)
 		npuacl_watch(s);
 		return NPUACL_WAIT;
 	}
+	if (unlikely(s->traced.ns))	/* not from when all queues were busy */
+		s->traced.ns = npuemu_now_ns();
 	for (;;) {
 		bytes += desc_bytes(&t->sdma);
-		next = ++n < NPUACL_BATCH ? npuacl_task_of(s, n, have) : NULL;
+		next = ++n < most ? npuacl_task_of(s, n, have) : NULL;
 		/* no more than a turn of the queue: else its engine is called for the rest */
 		if (next && (next->kind != NPUACL_SDMA || bytes + desc_bytes(&next->sdma) > NPUEMU_TURN_BYTES))
 			next = NULL;
@@ -269,6 +277,7 @@ bool npuacl_wait_expired(struct npuacl_stream *s, const struct npuacl_task *t, a
 
 	if (!timed_out(s, t, npuemu_now_ns()))
 		return false;
+	s->traced.failed = true;
 	npuacl_task_text(t, text, sizeof(text));
 	npuacl_stream_error(s, t->id, code, "task %u, %s: nothing came for %.3f s", t->id, text,
 			    (double)t->timeout_ns / 1e9);
@@ -444,8 +453,11 @@ enum npuacl_outcome npuacl_progress(struct npuacl_stream *s)
 		t = npuacl_task_at(s, 0);
 		if (!t)
 			break;
+		if (unlikely(READ_ONCE(npuemu_trace_tasks)))
+			npuacl_trace_begin(s, t);
 		/* the tasks of a lane are dropped one by one, too: others may wait for them */
 		if (has_stopped(s) && t->kind != NPUACL_REPLAY) {
+			s->traced.ns = 0;
 			drop(s, t);
 		} else if (t->kind == NPUACL_SDMA) {
 			out = batch_begin(s);
@@ -453,10 +465,14 @@ enum npuacl_outcome npuacl_progress(struct npuacl_stream *s)
 		} else {
 			out = execute(s, t);
 		}
-		if (out == NPUACL_DONE)
+		if (out == NPUACL_DONE) {
+			if (unlikely(s->traced.ns))
+				npuacl_trace_end(s);
 			npuacl_task_retire(s, 1);
-		else if (out == NPUACL_AGAIN)
+		} else if (out == NPUACL_AGAIN) {
+			s->traced.ns = 0;
 			out = NPUACL_DONE;
+		}
 	}
 	return out;
 }

@@ -20,6 +20,7 @@
  *   event.c      events
  *   notify.c     notifies, and values in memory that streams write and wait for
  *   pool.c       device memory in a stream's order
+ *   tasktrace.c  the tasks in a trace; prof.c and stamp.c: what programs call for that
  *   hostfunc.c   functions of the program's, called in order with a stream's tasks
  *   check.h      NPUEMU_CHECK: mistakes of programs
  *   graph.h      models: tasks that were recorded, and run again and again
@@ -302,6 +303,11 @@ struct npuacl_stream {
 	struct npuacl_sdma *in_flight;	/* a batch that is slow to complete */
 	u32 in_flight_n;
 	u32 in_flight_last;
+	struct npuacl_traced {
+		s64 ns;			/* when the first task began; 0: it is not traced */
+		u64 about;
+		bool failed;
+	} traced;
 
 	pthread_mutex_t error_lock;
 	aclError error;			/* first one not yet reported, or for good (STOP) */
@@ -399,6 +405,14 @@ void npuacl_waited(struct npuacl_stream *s);
 bool npuacl_wait_expired(struct npuacl_stream *s, const struct npuacl_task *t, aclError code);
 /* "copy of 4096 bytes from ... to ..." */
 void npuacl_task_text(const struct npuacl_task *t, char *buf, size_t size);
+
+/* ---- tasktrace.c, prof.c: what was executed, in a trace ------------------------------------ */
+
+/* The first task begins (@t) while some device is traced; it is done: before it is retired. */
+void npuacl_trace_begin(struct npuacl_stream *s, const struct npuacl_task *t);
+void npuacl_trace_end(struct npuacl_stream *s);
+void npuacl_prof_release(void);	/* traces that are being written end; no lock held */
+void npuacl_prof_fork(void);
 
 /* ---- sdma.c ------------------------------------------------------------------------------ */
 

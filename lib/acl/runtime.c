@@ -79,6 +79,7 @@ static void child(void)
 	if (npuacl_above.fork)
 		npuacl_above.fork();
 	NPUACL_CHECK(npuacl_check_fork());
+	npuacl_prof_fork();
 }
 
 static aclError make_devices(void)
@@ -426,6 +427,7 @@ static aclError finalize(void)
 	pthread_mutex_unlock(&npuacl.lock);
 	npuacl_func_stop();
 	npuacl_scheduler_stop();
+	npuacl_prof_release();
 	pthread_mutex_lock(&npuacl.lock);
 	close_board();
 	npuacl.finalized = true;

@@ -44,11 +44,35 @@ void npuemu_log_write(int level, const char *fmt, ...)
 			npuemu_log_write((int)(level), __VA_ARGS__);	\
 	} while (0)
 
-/* ---- trace.c: per-thread binary rings, off unless NPUEMU_TRACE names a file */
+/* ---- trace.c: per-thread binary rings, and the files that they go to ------- */
 
-bool npuemu_trace_init(void);	/* is it on? */
-void npuemu_trace_add(u32 queue, u32 event, u32 index, u64 arg);
+struct npuemu_trace_record;	/* trace.h */
+
+#define NPUEMU_TRACE_TASKS	0x1u	/* of streams and of queues */
+#define NPUEMU_TRACE_MARKS	0x2u	/* marks and ranges of the program's */
+#define NPUEMU_TRACE_STEPS	0x4u
+
+extern u64 npuemu_trace_tasks;	/* devices (bits) whose tasks are traced; READ_ONCE() */
+extern u32 npuemu_trace_marks;	/* what else is: MARKS, STEPS; likewise */
+
+bool npuemu_trace_init(void);	/* are a device's tasks traced? */
+/*
+ * A new file with what comes from now on: of these devices (bits) and of none, and of the
+ * kinds in @what; @most bytes, what is more is dropped and counted.  The number to stop
+ * it by, or a negative errno.
+ */
+int npuemu_trace_start(const char *file, u64 devices, u32 what, u64 most);
+int npuemu_trace_stop(int number, u64 *lost);
+/* One record, in this thread's ring; with the time of now, if its device is traced. */
+void npuemu_trace_put(const struct npuemu_trace_record *r);
+void npuemu_trace_add(u32 queue, u32 event, u32 index, u32 device, u64 arg);
 void npuemu_trace_fork(void);	/* in the child: its own, empty */
+
+/* tracetext.c: a number from 1 on that stands for a text, always the same; 0: no room. */
+u32 npuemu_trace_text(const char *text, size_t n);
+/* All of them as records, @n of them, to be freed.  NULL and 0: there are none. */
+struct npuemu_trace_record *npuemu_trace_texts(u64 *n);
+void npuemu_trace_texts_fork(void);
 
 /* ---- slab.c: handles that can be checked ---------------------------------- */
 
@@ -263,6 +287,8 @@ struct npuemu_host {
 	int (*fault_inject)(struct npuemu *ctx, const struct npuemu_fault_rec *fault);
 	int (*fault_clear)(struct npuemu *ctx);
 	int (*reap)(struct npuemu *ctx);
+	/* trace what queues do, or no longer; NULL: cannot */
+	void (*trace)(struct npuemu *ctx, bool on);
 	int (*board_reset)(const char *board);
 };
 

@@ -40,7 +40,7 @@ void user_explain(struct npuemu_jfs *q, const char *fmt, ...)
 
 static void trace(struct npuemu_jfs *q, u32 event, u32 index, u64 arg)
 {
-	npuemu_trace_add(q->id, event, index, arg);
+	npuemu_trace_add(q->id, event, index, q->device, arg);
 }
 
 /* All of a device's memory is one arena here. */
@@ -280,6 +280,11 @@ static int user_reap(struct npuemu *ctx)
 	return board_reap(user_of(ctx));
 }
 
+static void user_trace(struct npuemu *ctx, bool on)
+{
+	WRITE_ONCE(user_of(ctx)->chip.trace, on);
+}
+
 const struct npuemu_host npuemu_user_host = {
 	.name = "user",
 	.open = user_open,
@@ -325,5 +330,6 @@ const struct npuemu_host npuemu_user_host = {
 	.fault_inject = fault_inject,
 	.fault_clear = fault_clear,
 	.reap = user_reap,
+	.trace = user_trace,
 	.board_reset = board_reset,
 };

@@ -59,8 +59,8 @@ void queue_heat(struct user *u, struct npuemu_queue *q)
 {
 	u32 i = q->index, sleep;
 
-	if (unlikely(u->chip.trace))
-		npuemu_trace_add(q->jfs.id, NPUEMU_TR_WAKE, q->view.pi, 0);
+	if (unlikely(READ_ONCE(u->chip.trace)))
+		npuemu_trace_add(q->jfs.id, NPUEMU_TR_WAKE, q->view.pi, q->jfs.device, 0);
 	WRITE_ONCE(q->cold, 0);
 	npuemu_fetch_or(&u->hot[i / 64], 1ull << (i % 64));
 	/* counted even if it is awake: it may be about to sleep */
@@ -271,8 +271,8 @@ static void cool(struct user *u, u32 k)
 	q = smp_load_acquire(&u->queues[k]);
 	if (q) {
 		WRITE_ONCE(u->slot->engine_parks, u->slot->engine_parks + 1);
-		if (unlikely(u->chip.trace))
-			npuemu_trace_add(q->jfs.id, NPUEMU_TR_PARK, q->jfs.pi, 0);
+		if (unlikely(READ_ONCE(u->chip.trace)))
+			npuemu_trace_add(q->jfs.id, NPUEMU_TR_PARK, q->jfs.pi, q->jfs.device, 0);
 		xchg(&q->cold, 1);
 		if (q->jfs.raw)
 			doorbell_protect(u, k, true);
