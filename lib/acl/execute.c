@@ -354,6 +354,8 @@ static void work_over(struct npuacl_stream *s, struct npuacl_task *t)
 {
 	WRITE_ONCE(s->works, false);
 	npuacl_waited(s);	/* who goes through the watch list is not at it any more */
+	if (unlikely(s->traced.ns))
+		s->traced.about = t->work->ops->about(t->work);
 	if (!s->replaying)
 		t->work->ops->release(t->work);
 }

@@ -204,6 +204,7 @@ struct npuacl_work_ops {
 	void (*drop)(struct npuacl_work *w, struct npuacl_stream *s);	/* instead of (the rest of) it */
 	void (*release)(struct npuacl_work *w);	/* it will not be asked again */
 	void (*text)(struct npuacl_work *w, char *buf, size_t size);
+	u64 (*about)(struct npuacl_work *w);	/* for traces, once it is over: trace.h */
 };
 
 struct npuacl_task {

@@ -41,6 +41,8 @@ static u32 kind_of(const struct npuacl_task *t)
 		return NPUEMU_TT_HOST_FUNC;
 	case NPUACL_CALL:
 		return NPUEMU_TT_CALL;
+	case NPUACL_WORK:
+		return NPUEMU_TT_COLLECTIVE;
 	case NPUACL_GRAPH:
 		return NPUEMU_TT_MODEL;
 	case NPUACL_BRANCH:

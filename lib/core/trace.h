@@ -63,6 +63,7 @@ enum npuemu_trace_task {
 	NPUEMU_TT_CALL,
 	NPUEMU_TT_MODEL,
 	NPUEMU_TT_BRANCH,
+	NPUEMU_TT_COLLECTIVE,	/* about: which << 8 | algorithm, by lib/hccl/names.h */
 };
 
 enum npuemu_trace_range {

@@ -313,6 +313,7 @@ struct hccl_op {
 	struct hccl_want want;
 	u64 *array;			/* V forms: 4 of ranks: counts and displs to send, to receive; NULL */
 	struct hccl_plan *plan;
+	enum hccl_algo ran;		/* the plan's */
 	u32 lanes;			/* of the plan that have steps */
 	s64 began, look_at;
 };

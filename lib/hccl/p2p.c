@@ -286,8 +286,14 @@ static void text(struct npuacl_work *w, char *buf, size_t size)
 	batch_text(container_of(w, struct batch, work), buf, size);
 }
 
+static u64 about(struct npuacl_work *w)
+{
+	(void)w;
+	return (u64)HCCL_COLLS << 8;
+}
+
 static const struct npuacl_work_ops ops = {
-	.step = step, .due = due, .drop = drop, .release = release, .text = text,
+	.step = step, .due = due, .drop = drop, .release = release, .text = text, .about = about,
 };
 
 /* ---- Issued --------------------------------------------------------------------------------------- */

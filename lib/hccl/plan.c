@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "algo.h"
+#include "names.h"
 
 /* ---- Steps --------------------------------------------------------------------------- */
 
@@ -76,52 +77,48 @@ u32 hccl_at(const struct hccl_plan *p, u32 rank)
 #define MESH		(HAS(ONE_LANE) | HAS(MESH_ONE) | HAS(MESH_TWO) | HAS(HIER))
 #define PAIRS		(HAS(RING) | HAS(RHD) | HAS(NHR) | HAS(NB))
 
-static const struct {
-	const char *name;
-	u32 has;
-} colls[HCCL_COLLS] = {
-	[HCCL_ALLREDUCE]      = { "allreduce",      MESH | PAIRS },
-	[HCCL_REDUCE_TO]      = { "reduce",         MESH | PAIRS },
-	[HCCL_REDUCESCATTER]  = { "reducescatter",  MESH | PAIRS },
-	[HCCL_REDUCESCATTERV] = { "reducescatterv", MESH | PAIRS },
-	[HCCL_ALLGATHER]      = { "allgather",      MESH | PAIRS },
-	[HCCL_ALLGATHERV]     = { "allgatherv",     MESH | PAIRS },
-	[HCCL_BROADCAST]      = { "broadcast",      MESH | PAIRS },
-	[HCCL_SCATTER]        = { "scatter",        MESH },
-	[HCCL_ALLTOALL]       = { "alltoall",       MESH | HAS(PAIRWISE) },
-	[HCCL_ALLTOALLV]      = { "alltoallv",      MESH | HAS(PAIRWISE) },
-	[HCCL_BARRIER]        = { "barrier",        HAS(ONE_LANE) },
+static const u32 has[HCCL_COLLS] = {
+	[HCCL_ALLREDUCE] = MESH | PAIRS,
+	[HCCL_REDUCE_TO] = MESH | PAIRS,
+	[HCCL_REDUCESCATTER] = MESH | PAIRS,
+	[HCCL_REDUCESCATTERV] = MESH | PAIRS,
+	[HCCL_ALLGATHER] = MESH | PAIRS,
+	[HCCL_ALLGATHERV] = MESH | PAIRS,
+	[HCCL_BROADCAST] = MESH | PAIRS,
+	[HCCL_SCATTER] = MESH,
+	[HCCL_ALLTOALL] = MESH | HAS(PAIRWISE),
+	[HCCL_ALLTOALLV] = MESH | HAS(PAIRWISE),
+	[HCCL_BARRIER] = HAS(ONE_LANE),
 };
 
-static const struct {
-	const char *name;
-	bool (*write)(struct hccl_plan *p, const struct hccl_shape *s);
-} algos[HCCL_ALGOS] = {
-	[HCCL_ALGO_AUTO]     = { "auto",          NULL },
-	[HCCL_ALGO_ONE_LANE] = { "one-lane",      hccl_mesh_lane },
-	[HCCL_ALGO_MESH_ONE] = { "mesh-one-shot", hccl_mesh_one },
-	[HCCL_ALGO_MESH_TWO] = { "mesh-two-shot", hccl_mesh_two },
-	[HCCL_ALGO_RING]     = { "ring",          hccl_ring },
-	[HCCL_ALGO_RHD]      = { "rhd",           hccl_rhd },
-	[HCCL_ALGO_NHR]      = { "nhr",           hccl_nhr },
-	[HCCL_ALGO_NB]       = { "nb",            hccl_nb },
-	[HCCL_ALGO_PAIRWISE] = { "pairwise",      hccl_pairwise },
-	[HCCL_ALGO_HIER]     = { "hierarchical",  hccl_hier },
+static bool (*const write[HCCL_ALGOS])(struct hccl_plan *p, const struct hccl_shape *s) = {
+	[HCCL_ALGO_ONE_LANE] = hccl_mesh_lane,
+	[HCCL_ALGO_MESH_ONE] = hccl_mesh_one,
+	[HCCL_ALGO_MESH_TWO] = hccl_mesh_two,
+	[HCCL_ALGO_RING] = hccl_ring,
+	[HCCL_ALGO_RHD] = hccl_rhd,
+	[HCCL_ALGO_NHR] = hccl_nhr,
+	[HCCL_ALGO_NB] = hccl_nb,
+	[HCCL_ALGO_PAIRWISE] = hccl_pairwise,
+	[HCCL_ALGO_HIER] = hccl_hier,
 };
+
+_Static_assert(ARRAY_SIZE(hccl_algo_names) == HCCL_ALGOS, "each has a name");
+_Static_assert(ARRAY_SIZE(hccl_coll_names) == HCCL_COLLS + 1, "each has a name, and messages do");
 
 const char *hccl_algo_name(enum hccl_algo algo)
 {
-	return algo < HCCL_ALGOS ? algos[algo].name : "unknown";
+	return algo < HCCL_ALGOS ? hccl_algo_names[algo] : "unknown";
 }
 
 const char *hccl_coll_name(enum hccl_coll coll)
 {
-	return coll < HCCL_COLLS ? colls[coll].name : "unknown";
+	return coll < HCCL_COLLS ? hccl_coll_names[coll] : "unknown";
 }
 
 bool hccl_plan_has(enum hccl_coll coll, enum hccl_algo algo)
 {
-	return coll < HCCL_COLLS && algo < HCCL_ALGOS && colls[coll].has & 1u << algo;
+	return coll < HCCL_COLLS && algo < HCCL_ALGOS && has[coll] & 1u << algo;
 }
 
 /* ---- What AUTO means ----------------------------------------------------------------- */
@@ -206,10 +203,10 @@ struct hccl_plan *hccl_plan_make(const struct hccl_shape *s, enum hccl_algo algo
 	    (algo == HCCL_ALGO_HIER && one_server(s)))
 		algo = hccl_plan_choose(s);
 	p->algo = algo;
-	if (!algos[algo].write(p, s)) {		/* it wants a larger CCL buffer */
+	if (!write[algo](p, s)) {		/* it wants a larger CCL buffer */
 		forget(p);
 		p->algo = choose_flat(s);
-		algos[p->algo].write(p, s);
+		write[p->algo](p, s);
 	}
 	if (p->failed) {
 		hccl_plan_free(p);

@@ -121,6 +121,7 @@ static HcclResult plan(struct hccl_op *op, struct hccl_slot *slot)
 		hccl_group_fail(c, HCCL_E_MEMORY, "EI0011", "rank %u has no host memory for the plan of a collective", c->rank);
 		return HCCL_E_MEMORY;
 	}
+	op->ran = op->plan->algo;
 	memset(c->base, 0, 3 * c->ranks * sizeof(*c->base));
 	op->lanes = 0;
 	for (i = 0; i < c->ranks; i++)
@@ -475,6 +476,13 @@ static void text(struct npuacl_work *w, char *buf, size_t size)
 	hccl_waits_text(op->comm, op, buf, size);
 }
 
+static u64 about(struct npuacl_work *w)
+{
+	struct hccl_op *op = container_of(w, struct hccl_op, work);
+
+	return (u64)op->want.coll << 8 | op->ran;
+}
+
 const struct npuacl_work_ops hccl_collective = {
-	.step = step, .due = due, .drop = drop, .release = release, .text = text,
+	.step = step, .due = due, .drop = drop, .release = release, .text = text, .about = about,
 };

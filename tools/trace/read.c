@@ -26,6 +26,7 @@ static const char *const task_names[] = {
 	[NPUEMU_TT_EVENT_RESET] = "event reset", [NPUEMU_TT_VALUE_WAIT] = "value wait",
 	[NPUEMU_TT_NOTIFY_WAIT] = "notify wait", [NPUEMU_TT_HOST_FUNC] = "host function",
 	[NPUEMU_TT_CALL] = "call", [NPUEMU_TT_MODEL] = "model", [NPUEMU_TT_BRANCH] = "branch",
+	[NPUEMU_TT_COLLECTIVE] = "collective",
 };
 
 static const char *of(const char *const *list, size_t n, u32 i)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../../lib/hccl/names.h"
 #include "show.h"
 
 static void where(const struct trace_item *i)
@@ -29,6 +30,8 @@ static void where(const struct trace_item *i)
 	}
 }
 
+#define NAME(list, n)	((n) < sizeof(list) / sizeof((list)[0]) ? (list)[n] : "?")
+
 static void task(const struct trace_item *i)
 {
 	const u32 kind = NPUEMU_TRACE_OF(&i->r);
@@ -40,6 +43,8 @@ static void task(const struct trace_item *i)
 		printf(", event %" PRIu64, i->about);
 	else if (i->told && kind == NPUEMU_TT_MODEL)
 		printf(", model %" PRIu64, i->about);
+	else if (i->told && kind == NPUEMU_TT_COLLECTIVE)
+		printf(", %s by %s", NAME(hccl_coll_names, i->about >> 8), NAME(hccl_algo_names, i->about & 0xff));
 	if (i->r.event & NPUEMU_TRACE_FAILED)
 		printf(", failed");
 }
