@@ -34,6 +34,7 @@ static struct {
 static const char *const kind_text[NPUACL_EXPORT_KINDS] = {
 	[NPUACL_EXPORT_PHYSICAL] = "physical memory", [NPUACL_EXPORT_MEMORY] = "device memory",
 	[NPUACL_EXPORT_NOTIFY] = "a notify", [NPUACL_EXPORT_EVENT] = "an event",
+	[NPUACL_EXPORT_ENDPOINT] = "an endpoint",
 };
 
 static u32 slot_of(u64 id)
@@ -393,6 +394,48 @@ aclError npuacl_export_find(const char *what, const struct npuacl_key *key, u32 
 	return ACL_SUCCESS;
 }
 
+/* Of one process: the @nth of what is left of it. */
+static bool seek_in(u32 slot, u32 kind, const void *note, size_t bytes, u32 *nth, struct npuacl_key *key)
+{
+	const struct npuacl_record *table;
+	struct npuacl_record r;
+	bool found = false;
+	const void *p;
+	u32 room, i;
+
+	if (npuemu_exports_of(npuacl.board, slot, &p, &room))
+		return false;
+	table = p;
+	/* of one's own, other threads change them */
+	pthread_mutex_lock(&ex.lock);
+	for (i = 0; i < room / sizeof(r) && !found; i++) {
+		if (READ_ONCE(table[i].kind) != kind || !copy_record(&table[i], &r) || r.kind != kind ||
+		    memcmp(r.note, note, bytes) || (*nth)--)
+			continue;
+		key->id = (u64)slot << 56 | (u64)i << NONCE_BITS | r.nonce;
+		key->secret = r.secret;
+		found = true;
+	}
+	pthread_mutex_unlock(&ex.lock);
+	return found;
+}
+
+bool npuacl_export_seek(u32 kind, const void *note, size_t bytes, u32 nth, struct npuacl_key *key)
+{
+	struct npuemu_process_info *list = calloc(NPUEMU_MAX_SLOTS, sizeof(*list));
+	bool found = false;
+	int n, i;
+
+	if (!list)
+		return false;
+	npuemu_reap(npuacl.board);
+	n = npuemu_process_list(npuacl.board, list, NPUEMU_MAX_SLOTS);
+	for (i = 0; i < n && i < (int)NPUEMU_MAX_SLOTS && !found; i++)
+		found = seek_in(list[i].slot, kind, note, bytes, &nth, key);
+	free(list);
+	return found;
+}
+
 bool npuacl_export_holds(u64 id)
 {
 	struct npuacl_record r;
@@ -419,7 +462,7 @@ bool npuacl_export_alive(u64 id)
 
 static const char letter[NPUACL_EXPORT_KINDS] = {
 	[NPUACL_EXPORT_PHYSICAL] = 'p', [NPUACL_EXPORT_MEMORY] = 'm', [NPUACL_EXPORT_NOTIFY] = 'n',
-	[NPUACL_EXPORT_EVENT] = 'e',
+	[NPUACL_EXPORT_EVENT] = 'e', [NPUACL_EXPORT_ENDPOINT] = 't',
 };
 
 void npuacl_key_write(char *text, u32 kind, const struct npuacl_key *key)

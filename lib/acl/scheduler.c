@@ -188,7 +188,7 @@ void npuacl_watch(struct npuacl_stream *s)
 {
 	pthread_mutex_lock(&sched.lock);
 	if (!s->watched) {
-		s->watched = true;
+		WRITE_ONCE(s->watched, true);
 		s->watch_next = sched.watched;
 		WRITE_ONCE(sched.watched, s);
 	}
@@ -207,7 +207,7 @@ static void unwatch(struct npuacl_stream *s)
 	while (*at != s)
 		at = &(*at)->watch_next;
 	WRITE_ONCE(*at, s->watch_next);
-	s->watched = false;
+	WRITE_ONCE(s->watched, false);
 }
 
 void npuacl_unwatch(struct npuacl_stream *s)

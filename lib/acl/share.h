@@ -42,6 +42,7 @@ enum npuacl_export_kind {
 	NPUACL_EXPORT_MEMORY,
 	NPUACL_EXPORT_NOTIFY,
 	NPUACL_EXPORT_EVENT,
+	NPUACL_EXPORT_ENDPOINT,	/* of lib/transport; found by its note */
 	NPUACL_EXPORT_KINDS,
 };
 
@@ -59,7 +60,10 @@ struct npuacl_record {		/* 512 bytes */
 	u32 location;		/* PHYSICAL: aclrtMemLocationType */
 	u32 exporter;		/* process id, for messages */
 	u32 npids;
-	s32 pid[NPUACL_EXPORT_PIDS];
+	__extension__ union {
+		s32 pid[NPUACL_EXPORT_PIDS];
+		u8 note[NPUACL_EXPORT_PIDS * sizeof(s32)];	/* ENDPOINT: what it is looked for by */
+	};
 };
 
 /* Slot of the process, index of its record, nonce; 0: none.  @secret: 0 in a form without room. */
@@ -93,6 +97,8 @@ aclError npuacl_export_allow_servers(const char *what, const struct npuacl_key *
 				     const aclrtServerPid *list, size_t n);
 /* What a key stands for, if this process may have it. */
 aclError npuacl_export_find(const char *what, const struct npuacl_key *key, u32 kind, struct npuacl_record *out);
+/* The @nth record of a kind, of processes that are alive, whose note begins so. */
+bool npuacl_export_seek(u32 kind, const void *note, size_t bytes, u32 nth, struct npuacl_key *key);
 void npuacl_export_release(void);		/* all: the board is about to be closed */
 void npuacl_export_fork(void);
 

@@ -251,7 +251,7 @@ int user_wait_word(struct npuemu *ctx, const volatile u64 *word, u32 cmp, u64 va
 	err = wait_until(&w, deadline);
 	if (err == -ETIMEDOUT && deadline)
 		return npuemu_fail(err, "word %p is %#llx after the deadline, wanted %#llx (cmp %u)",
-				   (const void *)word, (unsigned long long)*word,
+				   (const void *)word, (unsigned long long)READ_ONCE(*word),
 				   (unsigned long long)value, cmp);
 	return err;
 }

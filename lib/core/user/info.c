@@ -141,7 +141,7 @@ int user_device_query(struct npuemu *ctx, u32 device, struct npuemu_device_info 
 			continue;
 		n = queues_on(u, s, device);
 		info->queues += n;
-		info->processes += n || slot_head(u, s)->arena[device].used;
+		info->processes += n || READ_ONCE(slot_head(u, s)->arena[device].used);
 		info->hbm_backed += slot_hbm_backed(u, s, device);
 	}
 	info->hbm_used = hbm_used(u, device);
