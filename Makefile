@@ -124,6 +124,8 @@ TEST_COMMON  := $(wildcard tests/common/*.c)
 TEST_SRC     := $(wildcard tests/unit/test_*.c tests/system/test_*.c tests/vm/test_*.c)
 VM_FUZZ_SRC  := $(wildcard tests/vm/fuzz_*.c)
 FUZZ_SRC     := $(wildcard tests/fuzz/fuzz_*.c)
+# Built by mpicc, where there is one: its rows are compared with npuemu's.
+MPICC        := $(shell command -v mpicc.openmpi || command -v mpicc)
 BENCH_SRC    := $(wildcard tests/bench/*.c)
 EXAMPLE_SRC  := $(wildcard examples/*/*.c)
 VM_SCRIPTS   := tools/vm/init tools/vm/initramfs tools/vm/kernels \
@@ -145,6 +147,7 @@ VM_PROGS := $(if $(SAN),,$(VM_FUZZ) $(B)/tests/vm/failslab)
 SANDBOX  := $(if $(wildcard tests/sandbox.c),$(B)/tests/sandbox)
 FUZZERS  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 BENCHES  := $(BENCH_SRC:tests/bench/%.c=$(B)/bench/%)
+MPIBENCH := $(if $(MPICC),$(B)/bench/hccl_mpi)
 EXAMPLES := $(EXAMPLE_SRC:examples/%.c=$(B)/examples/%)
 VM_TOOL  := $(B)/bin/npuemu-vm
 VM_SHARE := $(VM_SCRIPTS:tools/vm/%=$(B)/share/npuemu/vm/%) \
@@ -166,7 +169,7 @@ examples: $(EXAMPLES)
 vm: $(VM_TOOL) $(VM_SHARE) $(B)/modules/source
 tests: $(TESTS) $(SANDBOX) $(VM_PROGS)
 fuzz-smoke: $(FUZZERS)
-benches: $(BENCHES)
+benches: $(BENCHES) $(MPIBENCH)
 
 # Packages come first, whatever -j says: hence make again for the rest.
 SETUP := $(if $(NO_SETUP),@:,@tools/setup)
@@ -351,6 +354,11 @@ $(BENCHES): $(B)/bench/%: $(B)/obj/tests/bench/%.o $(LIB_A)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(LIB_A) $(LIB_LIBS) $(BENCH_LIBS)
+
+$(MPIBENCH): tests/bench/mpi/hccl_mpi.c tests/bench/hccl_cases.h Makefile
+	$(call say,MPICC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MPICC) $(OPT) -O3 -march=native -std=gnu11 $(WARN) -o $@ $<
 
 $(B)/obj/%.o: %.c Makefile
 	$(call say,CC,$<)

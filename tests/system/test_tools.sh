@@ -155,6 +155,46 @@ write --devices 0,999
 BAD
 
 while read -r -a words; do
+	run "$perf" collectives "${words[@]}"
+	ok "npuemu-perf collectives ${words[*]}: exit code 2" rc_is 2
+	ok "npuemu-perf collectives ${words[*]}: a message" err_has '^npuemu-perf collectives: .+'
+done <<'BAD'
+fly
+--json fly
+allreduce --ranks 0
+allreduce -n 129
+allreduce -n x
+allreduce --type int128
+allreduce --type fp65
+allreduce --type fp32,
+allreduce --op xor
+allgather --op sum
+allreduce --root 0
+broadcast -n 4 --root 4
+sendrecv -n 1
+allreduce -b 8 -s 8
+allreduce -b 16 -e 8
+allreduce -b 8 -e 16 -f 1
+allreduce -s 0
+allreduce --algo fast
+allreduce --threads --processes
+allreduce --latency
+allreduce --flip-byte 8 -s 8
+allreduce --flip-byte 0 --no-check
+allreduce --flip-rank 1
+barrier --flip-byte 0
+BAD
+run "$perf" collectives --help
+ok 'collectives --help' rc_is 0
+cp "$tmp/out" "$tmp/help"
+for opt in $(grep -Eo '(^|[ ,])--[a-z][a-z-]+' "$tmp/help" | tr -d ' ,' | sort -u); do
+	[[ -d $SRC/Documentation ]] || continue
+	ok "npuemu-perf.1 explains $opt of collectives" \
+		grep -Fq -- "${opt//-/\\-}" <(sed -n '/^.SH COLLECTIVES/,/^.SH DATA/p' \
+		"$SRC/Documentation/man/npuemu-perf.1")
+done
+
+while read -r -a words; do
 	run "$ctl" "${words[@]}"
 	ok "npuemu-ctl ${words[*]}: exit code 2" rc_is 2
 	ok "npuemu-ctl ${words[*]}: a message" err_has '^npuemu-ctl: .+'
@@ -258,6 +298,82 @@ run "$perf" write --sizes 4K "${quick[@]}" --flip-byte 4096
 ok 'perf finds a wrong byte after the destination' rc_is 1
 run "$perf" notify --latency --sizes 64 "${quick[@]}" --flip-byte 63
 ok 'perf notify finds a wrong byte in an answer' rc_is 1
+
+# --- perf collectives ------------------------------------------------------
+brief=(--repeats 2 --iterations 3 --warmup 1)
+names='{"allreduce", "reduce", "reducescatter", "reducescatterv", "broadcast", "scatter",
+	"allgather", "allgatherv", "alltoall", "alltoallv", "alltoallvc", "barrier",
+	"sendrecv", "batchsendrecv"}'
+for how in --processes --threads; do
+	for n in 1 2 5; do
+		run "$perf" collectives -n $n $how "${brief[@]}" --sizes 8,1000,70K --deep --json
+		ok "collectives $how, $n ranks: exit code 0" rc_is 0
+		json "collectives $how, $n ranks: each of them, all right" '
+{r["collective"] for r in d["results"]} == '"$names"' - ({"sendrecv"} if '$n' < 2 else set())
+and d["complete"] and d["ranks"] == '$n' and "--" + d["ranks_are"] == "'$how'"
+and all(r["check"] == "passed" and r["wrong_ranks"] == 0 and r["time_us_min"] <= r["time_us"]
+	<= r["time_us_max"] and r["deep_time_us"] > 0
+	and abs(r["alg_gb_s"] * r["time_us"] * 1e3 - r["size"]) <= 1 + r["size"] / 1e3
+	for r in d["results"] if r["collective"] != "barrier")'
+	done
+done
+# Every type with every reduction; every root; sizes as hccl_test counts them.
+run "$perf" collectives -n 3 --threads --repeats 1 --iterations 1 --warmup 0 --sizes 200 \
+	--type all --op all --root all --json
+ok 'collectives, all types, reductions and roots: exit code 0' rc_is 0
+json 'collectives, all types, reductions and roots' '
+all(r["check"] == "passed" for r in d["results"])
+and len({(r["type"], r["op"]) for r in d["results"] if r["collective"] == "allreduce"}) == 48
+and len({(r["type"], r["root"]) for r in d["results"] if r["collective"] == "broadcast"}) == 51
+and len({r["type"] for r in d["results"] if r["collective"] == "alltoall"}) == 17'
+run "$perf" collectives allreduce allgather barrier -n 4 "${brief[@]}" -b 16 -e 1K -f 8 --json
+json 'collectives: sizes by --min, --max, --factor; counts' '
+[(r["collective"], r["size"], r["count"]) for r in d["results"]] ==
+[("allreduce", 16, 4), ("allreduce", 128, 32), ("allreduce", 1024, 256),
+ ("allgather", 16, 1), ("allgather", 128, 8), ("allgather", 1024, 64), ("barrier", 0, 0)]
+and all(abs(r["bus_gb_s"] - r["alg_gb_s"] * f) <= 1e-8
+	for r, f in zip(d["results"], 3 * [1.5] + 3 * [0.75]))'
+for algo in ring rhd nhr nb pairwise mesh-one-shot mesh-two-shot 'level0:NA;level1:ring'; do
+	run "$perf" collectives -n 5 --threads "${brief[@]}" --sizes 64,100K --algo "$algo"
+	ok "collectives --algo $algo" rc_is 0
+done
+run "$perf" collectives allreduce -n 2 "${brief[@]}" --no-check
+ok 'collectives --no-check' out_has '^allreduce +8 B +2 +fp32 +sum .* off$'
+
+# The check must be able to fail, on any rank.
+for rank in 0 3; do
+	for how in --processes --threads; do
+		run "$perf" collectives alltoall -n 4 $how "${brief[@]}" --sizes 4K \
+			--flip-byte 1030 --flip-rank $rank
+		ok "collectives finds a wrong byte on rank $rank: exit code 1" rc_is 1
+		ok "collectives says where" err_has "wrong data on rank $rank: alltoall fp32 4 KiB, .*byte 1030 \(element 257\): expected 0x[0-9a-f]{8}, found 0x"
+		ok "collectives says so in the table" out_has '^alltoall .* failed$'
+	done
+done
+
+# A rank that dies is no wrong data; nothing of it stays.
+timeout -k 5 60 "$perf" collectives allreduce -n 4 --repeats 1 --iterations 100000000 \
+	--sizes 1M >"$tmp/out" 2>"$tmp/err" </dev/null &
+holder=$!
+first=
+for _ in {1..100}; do
+	first=$("$smi" --json 2>/dev/null | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' | sed -n 4p)
+	[[ -n $first ]] && break
+	sleep 0.1
+done
+sleep 0.3
+kill -9 "${first:-$holder}"
+wait "$holder"
+rc=$?
+holder=
+ok 'collectives, a rank was killed: exit code 3' rc_is 3
+ok 'collectives says which rank was killed' err_has 'rank [0-3]: was killed by signal 9'
+ok 'collectives says what the others were at' err_has 'rank [0-3]: allreduce: .*has died'
+run "$perf" collectives allreduce -n 4 "${brief[@]}"
+ok 'collectives after that' rc_is 0
+HCCL_ALGO=sideways run "$perf" collectives allreduce -n 2 "${brief[@]}"
+ok 'collectives, what HCCL refuses: exit code 3' rc_is 3
+ok 'collectives, what HCCL refuses: its words' err_has 'HcclCommInitRootInfo: .*HCCL_ALGO'
 
 # --- smi -------------------------------------------------------------------
 "$perf" write --rate --sizes 1M --seconds 60 --warmup 0 --repeats 1 --timeout 60 \

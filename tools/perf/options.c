@@ -28,7 +28,9 @@ static const char *const default_sizes[] = {
 
 static const char help_head[] =
 "Usage: npuemu-perf TEST [--latency | --bandwidth | --rate] [OPTION]...\n"
-"Measure the emulated engines between two devices and check every byte moved.\n"
+"       npuemu-perf collectives [NAME]... [OPTION]...\n"
+"Measure the emulated engines between two devices, or HCCL's collectives (which have options\n"
+"of their own: npuemu-perf collectives --help), and check every byte moved.\n"
 "\n"
 "Tests:\n";
 
@@ -283,14 +285,16 @@ static int find_test(struct npuemu_perf_opts *o, int argc, char **argv)
 	int i;
 
 	if (optind >= argc)
-		return npuemu_cli_usage("which test? write, read, faa, cas, notify, send, copy or reduce");
+		return npuemu_cli_usage("which test? write, read, faa, cas, notify, send, copy, reduce or collectives");
 	if (optind + 1 < argc)
 		return npuemu_cli_usage("'%s': one test at a time", argv[optind + 1]);
+	if (!strcmp(argv[optind], "collectives"))
+		return npuemu_cli_usage("collectives comes first: npuemu-perf collectives [OPTION]...");
 	for (i = 0; npuemu_perf_tests[i]; i++)
 		if (!strcmp(npuemu_perf_tests[i]->name, argv[optind]))
 			o->test = npuemu_perf_tests[i];
 	if (!o->test)
-		return npuemu_cli_usage("'%s' is no test: write, read, faa, cas, notify, send, copy or reduce",
+		return npuemu_cli_usage("'%s' is no test: write, read, faa, cas, notify, send, copy, reduce or collectives",
 					argv[optind]);
 	return 0;
 }
