@@ -352,7 +352,7 @@ static void call_release(struct npuacl_stream *s, struct npuacl_task *t)
 
 static void work_over(struct npuacl_stream *s, struct npuacl_task *t)
 {
-	WRITE_ONCE(s->works, false);
+	WRITE_ONCE(s->works, NPUACL_NO_WORK);
 	npuacl_waited(s);	/* who goes through the watch list is not at it any more */
 	if (unlikely(s->traced.ns))
 		s->traced.about = t->work->ops->about(t->work);
@@ -363,7 +363,7 @@ static void work_over(struct npuacl_stream *s, struct npuacl_task *t)
 static enum npuacl_outcome work(struct npuacl_stream *s, struct npuacl_task *t)
 {
 	if (!t->work->ops->step(t->work, s, t->id)) {
-		WRITE_ONCE(s->works, true);
+		WRITE_ONCE(s->works, t->work->spins ? NPUACL_WORK_SPINS : NPUACL_WORK_YIELDS);
 		return npuacl_wait_begin(s, t, false);	/* npuacl_run() sees to the rest */
 	}
 	work_over(s, t);

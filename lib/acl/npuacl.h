@@ -191,6 +191,7 @@ struct npuacl_branch;
  */
 struct npuacl_work {
 	const struct npuacl_work_ops *ops;
+	bool spins;		/* each of those it waits for has a cpu: ask again before giving way */
 };
 
 /* The larger thing that a member is of. */
@@ -263,6 +264,12 @@ enum npuacl_run {
 	NPUACL_PARKED,		/* its first task waits */
 };
 
+enum npuacl_works {
+	NPUACL_NO_WORK,
+	NPUACL_WORK_YIELDS,
+	NPUACL_WORK_SPINS,
+};
+
 struct npuacl_stream {
 	struct npuacl_ctx *ctx;
 	struct npuacl_device *dev;
@@ -298,7 +305,7 @@ struct npuacl_stream {
 	bool watched;			/* on the scheduler's watch list; its lock */
 	s64 parked_since;		/* when the first task began to wait; 0: it does not */
 	u32 attended;			/* threads that wait for it, and ask its work; atomic */
-	bool works;			/* its first task is work, and waits */
+	u32 works;			/* its first task is work, and waits: enum npuacl_works */
 	u32 func;			/* of its HOST_FUNC: enum npuacl_func */
 	bool wants_queue;		/* all SDMA queues were busy */
 	struct npuacl_sdma *in_flight;	/* a batch that is slow to complete */

@@ -153,15 +153,16 @@ static void sleep_for(struct npuacl_stream *s, u64 upto, s64 until, bool nap)
 
 #define YIELD_NS	500000ll	/* work is asked without sleep for so long */
 #define WORK_NAP_NS	1000000ll
+#define SPINS		512u		/* looks before the first time it gives way */
 
 /*
  * Its first task is work that others have to get on with: give them the processor
  * before it is asked again; that is quicker than any wake-up where ranks share a cpu.
  * After a while, naps in proportion.  @idle_ns: since when nothing came of it.
  */
-static void give_way(struct npuacl_stream *s, u64 upto, s64 idle_ns, s64 until)
+static void give_way(struct npuacl_stream *s, u64 upto, s64 idle_ns, s64 now, s64 until)
 {
-	s64 now = npuemu_now_ns(), nap = (now - idle_ns) / 8;
+	s64 nap = (now - idle_ns) / 8;
 
 	if (now - idle_ns < YIELD_NS) {
 		sched_yield();
@@ -196,12 +197,13 @@ static aclError told(struct npuacl_stream *s)
 static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 {
 	s64 begin = 0, report_at = 0, idle = 0, now, until;
-	u32 aborts = READ_ONCE(s->aborts);
+	u32 aborts = READ_ONCE(s->aborts), spins = 0;
 
 	while (smp_load_acquire(&s->done) < upto && READ_ONCE(s->aborts) == aborts) {
 		if (npuacl_try_own(s)) {
 			npuacl_run(s);
 			idle = 0;
+			spins = 0;
 			continue;
 		}
 		/* it may wait for another one that nobody runs */
@@ -209,6 +211,11 @@ static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 			continue;
 		if (READ_ONCE(s->works) && npuacl_ask(s)) {
 			idle = 0;
+			spins = 0;
+			continue;
+		}
+		if (READ_ONCE(s->works) == NPUACL_WORK_SPINS && spins++ < SPINS) {
+			npuemu_relax();
 			continue;
 		}
 		now = npuemu_now_ns();
@@ -231,7 +238,7 @@ static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 		}
 		if (!idle)
 			idle = now;
-		give_way(s, upto, idle, until);
+		give_way(s, upto, idle, now, until);
 	}
 	NPUACL_CHECK(npuacl_check_synced());
 	if (READ_ONCE(s->aborts) != aborts)

@@ -3,6 +3,7 @@
  * Communicators: made, asked about, destroyed.
  */
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -129,6 +130,14 @@ static void place(struct hccl_comm *c)
 	}
 }
 
+/* That this process may use. */
+static u32 cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (u32)CPU_COUNT(&set);
+}
+
 HcclResult hccl_comm_ready(const char *what, struct hccl_comm *c)
 {
 	HcclResult ret = hccl_group_meet(what, c);
@@ -143,6 +152,7 @@ HcclResult hccl_comm_ready(const char *what, struct hccl_comm *c)
 		c->all_here &= c->group->member[i].pid == c->group->member[c->rank].pid;
 	}
 	place(c);
+	c->spins = c->ranks <= cpus();
 	memcpy(c->name, c->cfg.name[0] ? c->cfg.name : c->group->name, sizeof(c->name) - 1);
 	npuemu_slab_publish(&hccl_comms, c);
 	npuemu_log(NPUEMU_LOG_INFO, "hccl: communicator %s: rank %u of %u on device %u, %u servers%s; %s", c->name, c->rank,

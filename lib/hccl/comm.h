@@ -189,6 +189,7 @@ struct hccl_comm {
 	struct hccl_config cfg;
 	pthread_mutex_t lock;		/* who issues: order of collectives */
 	bool all_here;			/* all ranks are of this process */
+	bool spins;			/* each rank has a cpu, as far as we know */
 	bool wants_queue;		/* NPUEMU_TRANSPORT=queue */
 	bool queued;			/* the queue path: jetty.c */
 	struct npuemu_queue *jetty;

@@ -16,6 +16,7 @@ struct hccl_op *hccl_op_new(struct hccl_comm *c, const char *what)
 		return NULL;
 	}
 	op->work.ops = &hccl_collective;
+	op->work.spins = c->spins;
 	op->comm = c;
 	op->what = what;
 	return op;

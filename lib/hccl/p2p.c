@@ -336,6 +336,7 @@ HcclResult hccl_p2p(struct hccl_comm *c, const char *what, const HcclSendRecvIte
 	if (!b)
 		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
 	b->work.ops = &ops;
+	b->work.spins = c->spins;
 	b->comm = c;
 	b->what = what;
 	b->items = n;
