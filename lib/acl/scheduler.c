@@ -79,12 +79,11 @@ static void start(void)
 
 /* ---- The ready list ------------------------------------------------------------------ */
 
-static void push(struct npuacl_stream *s, bool woken)
+/* sched.lock held */
+static void enlist(struct npuacl_stream *s, bool woken, s64 now)
 {
-	s64 now = npuemu_now_ns();
 	struct ready *l = &sched.list[woken];
 
-	pthread_mutex_lock(&sched.lock);
 	if (!s->listed) {
 		s->listed = true;
 		s->listed_woken = woken;
@@ -98,6 +97,14 @@ static void push(struct npuacl_stream *s, bool woken)
 		WRITE_ONCE(sched.ready, sched.ready + 1);
 	}
 	start();
+}
+
+static void push(struct npuacl_stream *s, bool woken)
+{
+	s64 now = npuemu_now_ns();
+
+	pthread_mutex_lock(&sched.lock);
+	enlist(s, woken, now);
 	pthread_mutex_unlock(&sched.lock);
 	kick();
 }
@@ -207,41 +214,46 @@ static void unwatch(struct npuacl_stream *s)
 	while (*at != s)
 		at = &(*at)->watch_next;
 	WRITE_ONCE(*at, s->watch_next);
-	WRITE_ONCE(s->watched, false);
+	smp_store_release(&s->watched, false);	/* whoever looked at its task is through with it */
 }
 
 void npuacl_unwatch(struct npuacl_stream *s)
 {
-	if (!READ_ONCE(s->watched))
+	if (!smp_load_acquire(&s->watched))
 		return;
 	pthread_mutex_lock(&sched.lock);
 	unwatch(s);
 	pthread_mutex_unlock(&sched.lock);
 }
 
-/* Those that may go on do.  The lock keeps them where they are. */
+/* Those that may go on do.  The lock keeps them, and the tasks that they are at, where they are. */
 void npuacl_look(void)
 {
-	struct npuacl_stream *s, *next, *go = NULL;
+	struct npuacl_stream *s, *next;
+	bool any = false;
 	s64 now;
 
 	if (!READ_ONCE(sched.watched))
 		return;
 	now = npuemu_now_ns();
 	pthread_mutex_lock(&sched.lock);
+	smp_mb(); /* watched, before the looks at run: pairs with run_one(), and npuacl_unwatch() there */
 	for (s = sched.watched; s; s = next) {
 		next = s->watch_next;
 		if (smp_load_acquire(&s->run) != NPUACL_PARKED || !npuacl_due(s, now))
 			continue;
+		WRITE_ONCE(s->woken, true);
+		smp_mb(); /* as in npuacl_wake_parked() */
+		/* or somebody has asked it meanwhile, and looks at woken */
+		if (!npuemu_cas(&s->run, NPUACL_PARKED, NPUACL_QUEUED))
+			continue;
+		enlist(s, true, now);
 		unwatch(s);
-		s->watch_next = go;
-		go = s;
+		any = true;
 	}
 	pthread_mutex_unlock(&sched.lock);
-	for (s = go; s; s = next) {
-		next = s->watch_next;
-		npuacl_wake_parked(s);
-	}
+	if (any)
+		kick();
 }
 
 /* ---- Running ------------------------------------------------------------------------------ */

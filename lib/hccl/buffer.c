@@ -59,10 +59,10 @@ static void look_through(struct hccl_peer *p)
 			forget(&p->open[i]);
 }
 
-u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, const struct hccl_ref *ref, u64 drops)
+u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, bool message, const struct hccl_ref *ref, u64 drops)
 {
 	struct npuacl_key key = { .id = ref->key, .secret = ref->secret };
-	struct hccl_peer *p = &c->peer[rank];
+	struct hccl_peer *p = &c->peer[message ? c->ranks + rank : rank];
 	struct hccl_open *o, new = { .key = ref->key };
 	aclError ret;
 	u32 i;
@@ -80,8 +80,10 @@ u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, const struct hccl_ref *ref, u64
 			return p->open[i].ptr + ref->off;
 	ret = npuacl_window_open("hccl", &key, &new.import, &new.ptr);
 	if (ret) {
-		hccl_group_fail(c, HCCL_E_REMOTE, "EI0006", "a buffer of rank %u cannot be reached from rank %u: %s", rank,
-				c->rank, npuacl_self.message);
+		hccl_group_check(c);	/* most likely it has died, and that is what to say */
+		if (!hccl_group_broken(c))
+			hccl_group_fail(c, HCCL_E_REMOTE, "EI0006", "a buffer of rank %u cannot be reached from rank %u: %s", rank,
+					c->rank, npuacl_self.message);
 		return NULL;
 	}
 	o = &p->open[p->next++ % HCCL_OPENS];
@@ -95,7 +97,7 @@ void hccl_peers_close(struct hccl_comm *c)
 {
 	u32 r, i;
 
-	for (r = 0; r < c->ranks; r++)
+	for (r = 0; r < 2 * c->ranks; r++)
 		for (i = 0; i < HCCL_OPENS; i++)
 			if (c->peer[r].open[i].key)
 				forget(&c->peer[r].open[i]);

@@ -43,7 +43,7 @@ static HcclResult buffers(const char *what, struct hccl_comm *c)
 	aclError ret;
 	int err;
 
-	c->peer = calloc(c->ranks, sizeof(*c->peer));
+	c->peer = calloc(2 * (size_t)c->ranks, sizeof(*c->peer));
 	c->base = calloc(3 * (size_t)c->ranks, sizeof(*c->base));
 	c->box = calloc(2 * (size_t)c->ranks, sizeof(*c->box));
 	if (!c->peer || !c->base || !c->box)
@@ -93,6 +93,7 @@ HcclResult hccl_comm_make(const char *what, struct npuacl_device *dev, u32 ranks
 	c->ranks = ranks;
 	c->dev = dev;
 	pthread_mutex_init(&c->lock, NULL);
+	pthread_mutex_init(&c->moving, NULL);
 	ret = settings(what, c, config);
 	if (!ret)
 		ret = transport(what, c);
@@ -178,6 +179,7 @@ void hccl_comm_unmake(struct hccl_comm *c)
 	free(c->base);
 	free(c->box);
 	pthread_mutex_destroy(&c->lock);
+	pthread_mutex_destroy(&c->moving);
 	npuemu_slab_free(&hccl_comms, c);
 	if (local)
 		hccl_local_put(local);
@@ -369,9 +371,7 @@ HcclResult HcclConfigGetInfo(HcclComm comm, HcclConfigType configType, uint32_t 
 		return HCCL_SUCCESS;
 	}
 	if (configType == HCCL_CONFIG_TYPE_HCCL_ALGO && infoLen) {
-		const char *algo = npuemu_getenv("HCCL_ALGO");
-
-		snprintf(info, infoLen, "%s", algo ? algo : "");
+		snprintf(info, infoLen, "%s", c->cfg.algo);
 		return HCCL_SUCCESS;
 	}
 	return hccl_fail(HCCL_E_PARA, "EI0003", "%s: type %d in %u bytes", what, (int)configType, infoLen);

@@ -117,7 +117,7 @@ struct hccl_mail {
 };
 
 struct hccl_sub {
-	u32 state;		/* 0 free, 1 being written, 2 there */
+	u32 state;		/* 0 free, 1 being written, 2 there, 3 being read */
 	u32 left;		/* ranks that have not fetched it */
 	u64 id;
 	u64 key, secret;
@@ -205,7 +205,8 @@ struct hccl_comm {
 	struct npuacl_window ccl_window;
 	u8 *ccl_ptr;
 	u64 ccl_bytes;
-	struct hccl_peer *peer;
+	struct hccl_peer *peer;		/* [ranks * 2]: as collectives know them, as messages do */
+	pthread_mutex_t moving;		/* the latter, and what is copied by them: streams are beside each other */
 	u32 server[HCCL_MAX_RANKS];
 	u32 servers;
 	bool is_sub;			/* of HcclCreateSubCommConfig */
@@ -264,8 +265,8 @@ void hccl_wake_local(struct hccl_comm *c);
 /* Where @va can be found by others; @bytes of it are there. */
 HcclResult hccl_ref_make(struct hccl_comm *c, const char *what, const char *role, const void *va, u64 bytes,
 			 struct hccl_ref *ref);
-/* The same, from here; NULL: it cannot be reached, and the group has been failed. */
-u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, const struct hccl_ref *ref, u64 drops);
+/* The same, from here; NULL: it cannot be reached, and the group has been failed.  @message: c->moving held. */
+u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, bool message, const struct hccl_ref *ref, u64 drops);
 void hccl_peers_close(struct hccl_comm *c);
 
 /* ---- jetty.c --------------------------------------------------------------------------------------- */

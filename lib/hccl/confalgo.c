@@ -3,6 +3,7 @@
  * HCCL_ALGO: "level0:NA;level1:ring", for every operation; or for some of them,
  * "allreduce=level0:NA;level1:ring/others=level1:NHR".
  */
+#include <stdio.h>
 #include "confparse.h"
 
 /* As the user writes them; the first of a choice is what we write. */
@@ -139,6 +140,7 @@ bool hccl_config_parse_algo(struct hccl_config *c, const char *s, char *bad, siz
 		if (!parse_levels(rest, levels, &o))
 			return false;
 		set(c, ~0u, levels);
+		snprintf(c->algo, sizeof(c->algo), "%s", s);
 		return true;
 	}
 	memset(c->alg, HCCL_ALG_DEFAULT, sizeof(c->alg));
@@ -151,5 +153,6 @@ bool hccl_config_parse_algo(struct hccl_config *c, const char *s, char *bad, siz
 		if (named >> i & 1)
 			rest_of &= ~ops[i].cmds;
 	set(c, rest_of, levels);
+	snprintf(c->algo, sizeof(c->algo), "%s", s);
 	return true;
 }

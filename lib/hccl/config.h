@@ -88,6 +88,7 @@ struct hccl_config {
 	u8 aicpu_cache;
 	u8 deterministic;	/* enum hccl_deterministic */
 	u8 alg[HCCL_ALG_CMDS][HCCL_ALG_LEVELS];	/* enum hccl_alg */
+	char algo[HCCL_COMM_ALGO_MAX_LENGTH + 1];	/* the same, as given */
 	u8 intra_roce;		/* the link inside a server: PCIe, or RoCE */
 	u8 intra_pcie;
 	u8 inter_hccs_off;

@@ -19,13 +19,16 @@ static bool rooted(u32 coll)
 
 void hccl_want_text(const struct hccl_want *w, char *buf, size_t size)
 {
-	size_t n;
+	size_t n = 0;
 
-	if (!w->seq || w->coll >= HCCL_COLLS) {
+	if (w->coll >= HCCL_COLLS || (!w->seq && !w->count && !w->sum && w->coll != HCCL_BARRIER)) {
 		snprintf(buf, size, "nothing");
 		return;
 	}
-	n = (size_t)snprintf(buf, size, "op %" PRIu64 " %s(", w->seq, hccl_coll_name(w->coll));
+	if (w->seq)	/* or it has not begun */
+		n = (size_t)snprintf(buf, size, "op %" PRIu64 " ", w->seq);
+	if (n < size)
+		n += (size_t)snprintf(buf + n, size - n, "%s(", hccl_coll_name(w->coll));
 	if (w->coll == HCCL_BARRIER) {
 		snprintf(buf + (n < size ? n : size), n < size ? size - n : 0, ")");
 		return;

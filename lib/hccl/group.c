@@ -103,7 +103,7 @@ HcclResult hccl_group_open(const char *what, const struct npuacl_key *key, struc
 	for (l = here.first; l && (l->key.id != key->id || l->key.secret != key->secret); l = l->next)
 		;
 	if (l)
-		l->refs++;
+		WRITE_ONCE(l->refs, l->refs + 1);	/* read without the lock by hccl_wake_local() */
 	else
 		ret = import(what, key, &l);
 	pthread_mutex_unlock(&here.lock);
@@ -117,7 +117,8 @@ void hccl_local_put(struct hccl_local *l)
 	struct hccl_local **at = &here.first;
 
 	pthread_mutex_lock(&here.lock);
-	if (--l->refs) {
+	WRITE_ONCE(l->refs, l->refs - 1);
+	if (l->refs) {
 		pthread_mutex_unlock(&here.lock);
 		return;
 	}

@@ -462,12 +462,16 @@ static HcclResult sub_find(const char *what, struct hccl_comm *parent, u64 id, s
 	for (;;) {
 		for (i = 0; i < HCCL_SUBS; i++) {
 			s = &parent->group->sub[i];
-			if (smp_load_acquire(&s->state) != 2 || s->id != id)
+			/* ours while we read: else the last might leave it, and another one come */
+			if (READ_ONCE(s->state) != 2 || !npuemu_cas(&s->state, 2, 3))
 				continue;
+			if (s->id != id) {
+				smp_store_release(&s->state, 2);
+				continue;
+			}
 			key->id = s->key;
 			key->secret = s->secret;
-			if (npuemu_fetch_add(&s->left, -1u) == 1)
-				smp_store_release(&s->state, 0);
+			smp_store_release(&s->state, --s->left ? 2 : 0);
 			return HCCL_SUCCESS;
 		}
 		ret = hccl_group_failed(parent, why, sizeof(why), family);

@@ -53,7 +53,11 @@ static struct hccl_box *box_of(struct hccl_comm *c, const struct item *i)
 
 static void item_text(const struct hccl_comm *c, const struct item *i, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %" PRIu64 " %s rank %u (%s, %" PRIu64 ")", i->send ? "send" : "recv", i->n,
+	char number[24] = "";
+
+	if (i->n)	/* or it has not begun */
+		snprintf(number, sizeof(number), "%" PRIu64 " ", i->n);
+	snprintf(buf, size, "%s %s%s rank %u (%s, %" PRIu64 ")", i->send ? "send" : "recv", number,
 		 i->send ? "to" : "from", i->peer, hccl_type_name(i->type), i->count);
 	(void)c;
 }
@@ -67,11 +71,11 @@ static bool put(struct hccl_comm *c, struct item *i)
 	struct hccl_box *box = box_of(c, i);
 
 	if (!i->n) {
-		if (i->ticket && READ_ONCE(box->ticket_begun) + 1 != i->ticket)
+		if (i->ticket && smp_load_acquire(&box->ticket_begun) + 1 != i->ticket)
 			return false;
 		i->n = ++box->begun;
 		if (i->ticket)
-			WRITE_ONCE(box->ticket_begun, i->ticket);
+			smp_store_release(&box->ticket_begun, i->ticket);
 	}
 	if (smp_load_acquire(&m->done) + 1 != i->n)
 		return false;
@@ -126,17 +130,23 @@ static void move(struct hccl_comm *c, const struct item *i, struct hccl_mail *m)
 		return;
 	}
 	if (i->bytes) {
-		src = hccl_ref_open(c, from, &m->from, m->from_drops);
-		dst = src ? hccl_ref_open(c, to, &m->to, m->to_drops) : NULL;
-		if (!dst)
+		pthread_mutex_lock(&c->moving);
+		src = hccl_ref_open(c, from, true, &m->from, m->from_drops);
+		dst = src ? hccl_ref_open(c, to, true, &m->to, m->to_drops) : NULL;
+		if (!dst) {
+			pthread_mutex_unlock(&c->moving);
 			return;
+		}
 		npuacl_desc(&d, NPUEMU_SDMA_COPY);
 		d.dst = (u64)(uintptr_t)dst;
 		d.src = (u64)(uintptr_t)src;
 		d.len = i->bytes;
 		if (dst != src)
 			err = npuacl_sdma_now(c->dev, &d, 1, &bad);
+		pthread_mutex_unlock(&c->moving);
 	}
+	if (err)
+		hccl_group_check(c);	/* whose memory it was may have died: then that is said */
 	if (err)
 		hccl_group_fail(c, HCCL_E_REMOTE, "EI9999", "message %" PRIu64 " from rank %u to %u: %s", i->n, from, to,
 				npuacl_self.message);
@@ -304,7 +314,7 @@ static HcclResult item_make(struct hccl_comm *c, const char *what, const HcclSen
 	char why[160];
 
 	if (hccl_move_ok((u32)in->dataType, hccl_config_strict_soc(&c->cfg), why, sizeof(why)))
-		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: %s", what, why);
+		return hccl_fail(size ? HCCL_E_NOT_SUPPORT : HCCL_E_PARA, "EI0003", "%s: %s", what, why);
 	if (in->remoteRank >= c->ranks)
 		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: rank %u; the communicator has ranks 0 to %u", what, in->remoteRank,
 				 c->ranks - 1);

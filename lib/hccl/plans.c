@@ -52,11 +52,27 @@ static const u8 cmd_of[HCCL_COLLS] = {
 	[HCCL_ALLTOALLV] = HCCL_CMD_ALLTOALLV,
 };
 
+static bool sums(u32 coll)
+{
+	return coll == HCCL_ALLREDUCE || coll == HCCL_REDUCE_TO || coll == HCCL_REDUCESCATTER ||
+	       coll == HCCL_REDUCESCATTERV;
+}
+
+/* Sums in rank order are what the mesh programs make, and no others: mesh.c. */
+static enum hccl_algo in_order(const struct hccl_comm *c, u8 alg)
+{
+	if (alg == HCCL_ALG_MESH_ONESHOT)
+		return HCCL_ALGO_MESH_ONE;
+	return c->servers > 1 ? HCCL_ALGO_MESH_TWO : HCCL_ALGO_AUTO;
+}
+
 static enum hccl_algo asked(const struct hccl_comm *c, u32 coll, enum hccl_algo *inter)
 {
 	const u8 *level = c->cfg.alg[cmd_of[coll]];
 
 	*inter = inside(level[1]);
+	if (c->cfg.deterministic == HCCL_DET_STRICT && sums(coll))
+		return in_order(c, level[0]);
 	if (c->servers > 1 && *inter != HCCL_ALGO_AUTO)
 		return *inter == HCCL_ALGO_PAIRWISE ? HCCL_ALGO_PAIRWISE : HCCL_ALGO_HIER;
 	if (level[0] == HCCL_ALG_DEFAULT || level[0] == HCCL_ALG_NA)

@@ -28,15 +28,18 @@ static void finish(struct hccl_op *op)
 {
 	struct hccl_comm *c = op->comm;
 
-	c->group->member[c->rank].finished = op->seq;
-	c->now = NULL;
+	/* or it was dropped before it had begun */
+	if (op->seq)
+		c->group->member[c->rank].finished = op->seq;
+	if (READ_ONCE(c->now) == op)
+		smp_store_release(&c->now, NULL);
 	if (op->ticket)
 		smp_store_release(&c->ticket_done, op->ticket);
 	hccl_plan_put(op->plan);
 	op->plan = NULL;
 	/* a model's comes again */
-	op->phase = HCCL_BEGIN;
-	op->seq = 0;
+	WRITE_ONCE(op->phase, HCCL_BEGIN);
+	WRITE_ONCE(op->seq, 0);
 }
 
 void hccl_op_failed(struct hccl_comm *c, struct npuacl_stream *s, u32 task, const char *text)
@@ -61,12 +64,22 @@ static bool failed(struct hccl_op *op, struct npuacl_stream *s, u32 task)
 
 /* ---- Its beginning ----------------------------------------------------------------------- */
 
-/* Ours of those that came before it, on whatever streams, are over? */
+/* Ours of those that came before it, on whatever streams, are over?  After a failure all end. */
 static bool may_begin(struct hccl_op *op)
 {
 	struct hccl_comm *c = op->comm;
 
+	if (hccl_group_broken(c))
+		return true;
 	return !READ_ONCE(c->now) && (!op->ticket || smp_load_acquire(&c->ticket_done) + 1 == op->ticket);
+}
+
+/* One at a time; a model's has no ticket, so that two may be here. */
+static bool begin(struct hccl_op *op)
+{
+	struct hccl_op *none = NULL;
+
+	return __atomic_compare_exchange_n(&op->comm->now, &none, op, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static void clear(struct hccl_slot *slot, u32 ranks)
@@ -88,7 +101,7 @@ static void arrive(struct hccl_op *op)
 	struct hccl_slot *slot;
 	u32 k;
 
-	op->seq = ++c->begun;
+	WRITE_ONCE(op->seq, ++c->begun);
 	op->want.seq = op->seq;
 	op->want.drops = npuacl_export_drops();
 	slot = &c->group->slot[op->seq % HCCL_SLOTS];
@@ -97,9 +110,9 @@ static void arrive(struct hccl_op *op)
 		memcpy(slot->array[c->rank][k], op->array + (size_t)k * c->ranks, c->ranks * sizeof(u64));
 	m->want[op->seq % HCCL_SLOTS] = op->want;
 	WRITE_ONCE(m->begun, op->seq);
-	op->phase = HCCL_ARRIVED;
 	op->began = npuemu_now_ns();
-	op->look_at = op->began + LOOK_NS;
+	WRITE_ONCE(op->look_at, op->began + LOOK_NS);
+	WRITE_ONCE(op->phase, HCCL_ARRIVED);
 	if (npuemu_fetch_add(&slot->arrived, 1) + 1 < c->ranks)
 		return;
 	if (!hccl_wants_agree(c, slot))
@@ -126,7 +139,7 @@ static HcclResult plan(struct hccl_op *op, struct hccl_slot *slot)
 	op->lanes = 0;
 	for (i = 0; i < c->ranks; i++)
 		op->lanes += op->plan->lane[i].n > 0;
-	op->phase = HCCL_GOES;
+	WRITE_ONCE(op->phase, HCCL_GOES);
 	return HCCL_SUCCESS;
 }
 
@@ -145,10 +158,10 @@ static u8 *at(struct hccl_op *op, struct hccl_slot *slot, struct hccl_place p)
 		struct hccl_member *m = &c->group->member[p.rank];
 		struct hccl_comm *other = smp_load_acquire(&c->local->rank[p.rank]);
 
-		*base = other ? other->ccl_ptr : hccl_ref_open(c, p.rank, &m->ccl, c->peer[p.rank].drops);
+		*base = other ? other->ccl_ptr : hccl_ref_open(c, p.rank, false, &m->ccl, c->peer[p.rank].drops);
 	} else {
 		w = &slot->want[p.rank];
-		*base = hccl_ref_open(c, p.rank, p.area == HCCL_IN ? &w->in : &w->out, w->drops);
+		*base = hccl_ref_open(c, p.rank, false, p.area == HCCL_IN ? &w->in : &w->out, w->drops);
 	}
 	if (!*base && !hccl_group_broken(c))
 		hccl_group_fail(c, HCCL_E_INTERNAL, "EI9999", "the plan names a buffer of rank %u that it does not have", p.rank);
@@ -187,6 +200,7 @@ static bool flush(struct hccl_op *op, struct batch *b)
 	b->bytes = 0;
 	if (!got)
 		return true;
+	hccl_group_check(c);	/* whose memory it was may have died: then that is said */
 	hccl_group_fail(c, HCCL_E_REMOTE, "EI9999", "a copy by rank %u failed: %s; %s", c->rank, npuemu_status_str(status),
 			b->q->cause);
 	return false;
@@ -382,7 +396,7 @@ static void look(struct hccl_op *op)
 
 	if (now < op->look_at)
 		return;
-	op->look_at = now + LOOK_NS;
+	WRITE_ONCE(op->look_at, now + LOOK_NS);
 	hccl_group_check(c);
 	if (READ_ONCE(c->group->left) && !hccl_group_broken(c))
 		look_for_left(op);
@@ -403,9 +417,10 @@ static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
 	if (op->phase == HCCL_BEGIN) {
 		if (!may_begin(op))
 			return false;
-		c->now = op;
 		if (hccl_group_broken(c))
 			return failed(op, s, task);
+		if (!begin(op))
+			return false;
 		arrive(op);
 		/* others may be waiting for just that */
 		if (op->last)
@@ -432,16 +447,19 @@ static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
 	return false;
 }
 
+/* Somebody may be at its step() meanwhile, who then sees to it anyway. */
 static bool due(struct npuacl_work *w)
 {
 	struct hccl_op *op = container_of(w, struct hccl_op, work);
+	enum hccl_phase phase = READ_ONCE(op->phase);
 	struct hccl_comm *c = op->comm;
+	u64 seq = READ_ONCE(op->seq);
 
-	if (op->phase == HCCL_BEGIN)
+	if (phase == HCCL_BEGIN)
 		return may_begin(op);
-	if (op->phase == HCCL_ARRIVED && smp_load_acquire(&c->group->slot[op->seq % HCCL_SLOTS].seq) == op->seq)
+	if (phase == HCCL_ARRIVED && smp_load_acquire(&c->group->slot[seq % HCCL_SLOTS].seq) == seq)
 		return true;
-	return op->phase == HCCL_GOES || hccl_group_broken(c) || npuemu_now_ns() >= op->look_at;
+	return phase == HCCL_GOES || hccl_group_broken(c) || npuemu_now_ns() >= READ_ONCE(op->look_at);
 }
 
 static void drop(struct npuacl_work *w, struct npuacl_stream *s)

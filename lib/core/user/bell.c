@@ -241,7 +241,7 @@ int user_wait_word(struct npuemu *ctx, const volatile u64 *word, u32 cmp, u64 va
 	pthread_mutex_lock(&u->lock);
 	b = place_buffer(u, (u64)(uintptr_t)word, sizeof(*word));
 	if (b) {
-		w.share = b->share;
+		w.share = READ_ONCE(b->share);
 		w.owner = b->imported ? b->host : NULL;
 		w.owner_slot = w.owner ? w.owner->slot : u->slot_index;
 	}

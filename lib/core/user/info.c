@@ -121,7 +121,7 @@ static u32 queues_on(const struct user *u, u32 slot, u32 device)
 	u32 i, n = 0;
 
 	for (i = 1; i < bounded(READ_ONCE(slot_head(u, slot)->queues_hi), SLOT_QUEUES); i++)
-		n += READ_ONCE(q[i].used) && (device == NPUEMU_ANY || q[i].device == device);
+		n += READ_ONCE(q[i].used) && (device == NPUEMU_ANY || READ_ONCE(q[i].device) == device);
 	return n;
 }
 

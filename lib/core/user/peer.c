@@ -248,7 +248,7 @@ static void peer_orphan(struct user *u, struct user_peer *p)
 		struct npuemu_buf *b = (void *)(npuemu_bufs.base + i * npuemu_bufs.size);
 
 		if (npuemu_slab_alive(&npuemu_bufs, b) && b->imported && b->host == p)
-			b->share = &p->orphan;
+			WRITE_ONCE(b->share, &p->orphan);
 	}
 	/* queues drop what they remember of both */
 	npuemu_fetch_add(&u->chip.epoch, 1);
@@ -482,10 +482,13 @@ int user_buf_import(struct npuemu *ctx, const struct npuemu_handle *h, struct np
 		return i;
 	}
 	rec = &slot_imports(u, u->slot_index)[i];
-	*rec = (struct slot_import){
-		.slot = slot, .gen = LIFE_GEN(h->w[1]), .buf = (u32)h->w[3],
-		.device = h->w[2] & 0xff, .off = h->w[4], .room = h->w[6],
-	};
+	/* all but @used, at which others look meanwhile */
+	rec->slot = slot;
+	rec->gen = LIFE_GEN(h->w[1]);
+	rec->buf = (u32)h->w[3];
+	rec->device = h->w[2] & 0xff;
+	rec->off = h->w[4];
+	rec->room = h->w[6];
 	/* the exporter's free either sees this record, or we see the free */
 	smp_store_release(&rec->used, 1);
 	smp_mb();

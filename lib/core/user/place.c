@@ -353,7 +353,7 @@ static void place_of_buf(u64 va, const struct npuemu_buf *b, struct npuemu_local
 	out->ptr = b->arena->a.base + b->off;	/* what the program sees may be closed */
 	out->arena = &b->arena->a;
 	out->off = b->off;
-	out->share = b->share;
+	out->share = READ_ONCE(b->share);
 }
 
 int place_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_local *out)

@@ -278,7 +278,7 @@ static int queue_setup(struct user *u, struct npuemu_queue *q,
 		return -ENOMEM;
 	npuemu_jfs_init(j);
 	s->id = j->id;
-	s->device = attr->device;
+	WRITE_ONCE(s->device, attr->device);
 	s->type = attr->type;
 	s->depth = attr->depth;
 	s->state = j->state;
