@@ -94,6 +94,7 @@ HcclResult hccl_comm_make(const char *what, struct npuacl_device *dev, u32 ranks
 	c->dev = dev;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_init(&c->moving, NULL);
+	pthread_mutex_init(&c->wire, NULL);
 	ret = settings(what, c, config);
 	if (!ret)
 		ret = transport(what, c);
@@ -180,6 +181,7 @@ void hccl_comm_unmake(struct hccl_comm *c)
 	free(c->box);
 	pthread_mutex_destroy(&c->lock);
 	pthread_mutex_destroy(&c->moving);
+	pthread_mutex_destroy(&c->wire);
 	npuemu_slab_free(&hccl_comms, c);
 	if (local)
 		hccl_local_put(local);

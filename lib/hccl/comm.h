@@ -193,6 +193,7 @@ struct hccl_comm {
 	bool wants_queue;		/* NPUEMU_TRANSPORT=queue */
 	bool queued;			/* the queue path: jetty.c */
 	struct npuemu_queue *jetty;
+	pthread_mutex_t wire;		/* the jetty */
 	u32 jetty_last;			/* WQE posted last, when it was flushed */
 	u64 ticket, ticket_done;	/* collectives issued, and over */
 	u64 begun;			/* likewise, models' among them: the group's count */

@@ -122,11 +122,13 @@ static void move(struct hccl_comm *c, const struct item *i, struct hccl_mail *m)
 	u8 *src, *dst;
 
 	if (i->bytes && c->queued && from != to) {
+		pthread_mutex_lock(&c->wire);
 		if (!hccl_jetty_post(c, false, (u8 *)(uintptr_t)m->to.va, &m->from, 0, i->bytes, false, 0))
 			hccl_group_fail(c, HCCL_E_INTERNAL, "EI9999", "rank %u: its queue has no room for a message of %" PRIu64 " bytes",
 					c->rank, i->bytes);
 		else if (hccl_jetty_flush(c))
 			smp_store_release(&m->done, i->n);
+		pthread_mutex_unlock(&c->wire);
 		return;
 	}
 	if (i->bytes) {

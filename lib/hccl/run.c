@@ -188,7 +188,9 @@ static bool flush(struct hccl_op *op, struct batch *b)
 	if (b->wire) {
 		b->wire = false;
 		b->bytes = 0;
-		return hccl_jetty_flush(c);
+		got = hccl_jetty_flush(c);
+		pthread_mutex_unlock(&c->wire);
+		return got;
 	}
 	if (!b->holds)
 		return true;
@@ -234,6 +236,8 @@ static bool wire_step(struct hccl_op *op, struct hccl_slot *slot, const struct h
 		return false;
 	if (!local)
 		return false;
+	if (!b->wire)
+		pthread_mutex_lock(&c->wire);	/* messages of other streams use the queue, too */
 	b->wire = true;
 	b->bytes += st->bytes;
 	if (hccl_jetty_post(c, write, local, ref_of(op, slot, far), far.off, st->bytes, st->kind == HCCL_REDUCE, code))
