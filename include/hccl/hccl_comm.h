@@ -181,8 +181,11 @@ HcclResult HcclCommResume(HcclComm comm);
 /* How it is, by its name. */
 HcclResult HcclCommGetStatus(const char *commName, HcclCommStatus *status);
 
-/* Have a function called when the state of a communicator, by its name, changes. */
-HcclResult HcclCommRegCommStateCallback(const char *commName, HcclCommStateCallback callback,
+/*
+ * Have a function called when the state of any communicator of this process changes, in
+ * the thread that changes it.  @regName says whose it is; the same name again replaces it.
+ */
+HcclResult HcclCommRegCommStateCallback(const char *regName, HcclCommStateCallback callback,
 					void *args);
 
 /* Which network interface ranks use: for @ranks[i] the backup if @useBackup[i]. */
@@ -194,7 +197,10 @@ HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t *ranks, bool *useBac
 /*
  * Operations without copies, for memory of aclrtReserveMemAddress(): all ranks name a
  * range of the same size (bytes), then the physical memory that they have mapped in it.
- * @alignment and @flags are 0.
+ * @alignment, @offset and @flags are 0.  Ranges, and what is active in them, do not
+ * overlap.  HCCL_E_NOT_SUPPORT if the ranks are on several servers, HCCL_E_NOT_FOUND for
+ * what is in no range or not active, HCCL_E_AGAIN for taking back while operations are
+ * on the way.
  */
 HcclResult HcclCommSetMemoryRange(HcclComm comm, void *baseVirPtr, size_t size, size_t alignment,
 				  uint64_t flags);
@@ -208,7 +214,7 @@ HcclResult HcclCommSymWinRegister(HcclComm comm, void *addr, uint64_t size,
 				  HcclCommSymWindow *winHandle, uint32_t flag);
 HcclResult HcclCommSymWinDeregister(HcclCommSymWindow winHandle);
 
-/* The window that @size bytes at @ptr are in, and where. */
+/* The window that @size bytes at @ptr are in, and where.  If there is none: NULL and 0. */
 HcclResult HcclCommSymWinGet(HcclComm comm, void *ptr, size_t size, HcclCommSymWindow *winHandle,
 			     size_t *offset);
 

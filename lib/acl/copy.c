@@ -22,6 +22,8 @@ static bool joins(const struct npuacl_place *a, const struct npuacl_place *b)
 {
 	if (a->kind == NPUACL_MAPPED)
 		return b->kind == NPUACL_MAPPED && a->device == b->device && !((a->flags ^ b->flags) & NPUACL_PLACE_HOST);
+	if (a->kind == NPUACL_IMPORTED)
+		return b->kind == NPUACL_IMPORTED && a->flags & b->flags & NPUACL_PLACE_PART && a->device == b->device;
 	return (a->kind == NPUACL_PAGEABLE || a->kind == NPUACL_REGISTERED) &&
 	       (b->kind == NPUACL_PAGEABLE || b->kind == NPUACL_REGISTERED);
 }

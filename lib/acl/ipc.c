@@ -172,6 +172,23 @@ static void unshow(struct npuacl_import *imp)
 	}
 }
 
+aclError npuacl_ipc_show(const char *what, struct npuacl_import *imp, u32 device)
+{
+	aclError ret;
+
+	pthread_mutex_lock(&ipc.lock);
+	ret = show(what, imp, device, true);
+	pthread_mutex_unlock(&ipc.lock);
+	return ret;
+}
+
+void npuacl_ipc_unshow(struct npuacl_import *imp)
+{
+	pthread_mutex_lock(&ipc.lock);
+	unshow(imp);
+	pthread_mutex_unlock(&ipc.lock);
+}
+
 static aclError open_foreign(const char *what, const struct npuacl_record *r, struct npuacl_device *dev, bool peer,
 			     struct opened *o)
 {

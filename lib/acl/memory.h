@@ -36,6 +36,7 @@ enum npuacl_place_kind {
 #define NPUACL_PLACE_HOST	0x10u	/* MAPPED: host memory */
 #define NPUACL_PLACE_READONLY	0x20u	/* MAPPED: not to be written */
 #define NPUACL_PLACE_NOACCESS	0x40u	/* MAPPED: nor read */
+#define NPUACL_PLACE_PART	0x80u	/* IMPORTED: one buffer with what lies beside it: span.c */
 
 /* A range, as its maker gives it to the map, which keeps it until it is taken out. */
 struct npuacl_range {

@@ -10,6 +10,7 @@
  *   notifyipc.c  notifies of other processes
  *   eventipc.c   events of other processes
  *   window.c     memory for the ranks of a job, from wherever it came
+ *   span.c       several pieces of another process's memory, shown side by side
  *   export.c     what all of these give out, and find again
  *   import.c     buffers of other processes, each of them once
  *
@@ -146,6 +147,8 @@ aclError npuacl_window_offer(const char *what, struct npuemu_buf *buf, u64 bytes
 aclError npuacl_window_segment(const char *what, const struct npuacl_window *w, struct npuemu_seg_info *info);
 /* The buffer is about to be freed: all that it was offered as is gone. */
 void npuacl_window_forget(struct npuemu_buf *buf);
+/* Every device of this process may reach these bytes, peer access or not. */
+void npuacl_window_for_all(u64 va, u64 bytes);
 void npuacl_window_fork(void);
 /* @imp: to be put; NULL if it is of this process. */
 aclError npuacl_window_open(const char *what, const struct npuacl_key *key, struct npuacl_import **imp, u8 **ptr);
@@ -155,6 +158,36 @@ aclError npuacl_ipc_window(const char *what, u64 va, struct npuacl_window *w);
 u64 npuacl_export_drops(void);
 /* A record still stands for what it did; of any process. */
 bool npuacl_export_holds(u64 id);
+
+/* ---- span.c ---------------------------------------------------------------------------- */
+
+/* Pieces of another process's memory, side by side as they are there. */
+struct npuacl_span {
+	u8 *ptr;
+	u64 bytes;
+	void *reserved;			/* the addresses, more than are used */
+	u64 room;
+	u32 n;
+	struct npuacl_span_piece {
+		u64 key;
+		u64 bytes;
+		u8 *ptr;
+		struct npuacl_import *import;
+	} piece[];
+};
+
+/* One of them, as its process tells it: whole buffers of whole pages. */
+struct npuacl_told {
+	u64 key, secret;
+	u64 bytes;
+};
+
+/* The address map knows them, as memory of @device that every device may use. */
+aclError npuacl_span_open(const char *what, const struct npuacl_told *list, u32 n, u32 device,
+			  struct npuacl_span **out);
+void npuacl_span_close(struct npuacl_span *span);	/* NULL: nothing */
+/* Are all of them still there, in their process? */
+bool npuacl_span_holds(const struct npuacl_span *span);
 
 /* ---- physical.c --------------------------------------------------------------------------- */
 
@@ -202,11 +235,16 @@ extern struct npuacl_vmm npuacl_vmm;
 /* All mappings of a device's memory; -1: all, and the reserved addresses. */
 void npuacl_vmm_release(s32 device);
 void npuacl_vmm_fork(void);
+/* Is @handle what is mapped at @va, all of it? */
+aclError npuacl_vmm_is(const char *what, u64 va, u64 size, aclrtDrvMemHandle handle);
 
 /* ---- ipc.c ------------------------------------------------------------------------------------ */
 
 void npuacl_ipc_release(s32 device);
 void npuacl_ipc_fork(void);
+/* An import is known to the address map, as memory of @device that every device may use. */
+aclError npuacl_ipc_show(const char *what, struct npuacl_import *imp, u32 device);
+void npuacl_ipc_unshow(struct npuacl_import *imp);
 
 /* ---- notify.c, notifyipc.c ------------------------------------------------------------------------ */
 

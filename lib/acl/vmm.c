@@ -512,6 +512,28 @@ aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle)
 	return ret;
 }
 
+aclError npuacl_vmm_is(const char *what, u64 va, u64 size, aclrtDrvMemHandle handle)
+{
+	struct npuacl_physical *p;
+	struct npuacl_range *r;
+	aclError ret;
+
+	pthread_mutex_lock(&npuacl_vmm.lock);
+	ret = npuacl_physical(what, handle, &p);
+	r = ret ? NULL : find(NPUACL_MAPPED, va);
+	if (!ret && !r)
+		ret = not_mapped(what, va);
+	else if (!ret && ((struct mapping *)r->owner)->mem != p)
+		ret = npuacl_fail(ACL_ERROR_RT_PARAM_INVALID, "%s: at %#" PRIx64 " other memory is mapped than handle %p stands for",
+				  what, va, (void *)handle);
+	else if (!ret && (r->base != va || r->room != size))
+		ret = npuacl_fail(ACL_ERROR_RT_PARAM_INVALID,
+				  "%s: [%#" PRIx64 ", +%" PRIu64 ") is not all of the mapping of %" PRIu64 " bytes at %#" PRIx64, what, va,
+				  size, r->room, r->base);
+	pthread_mutex_unlock(&npuacl_vmm.lock);
+	return ret;
+}
+
 /* ---- The end -------------------------------------------------------------------------------------- */
 
 void npuacl_vmm_release(s32 device)

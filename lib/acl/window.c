@@ -124,6 +124,17 @@ static void offer(struct npuacl_range *r, void *arg)
 	q->ret = npuacl_window_offer(q->what, r->buf, r->room, npuacl.dev[r->device].phys, q->w);
 }
 
+/* Memory of this process that is not the program's, but known to the map: a layer above says so. */
+static void offer_own(struct npuacl_range *r, void *arg)
+{
+	struct request *q = arg;
+
+	if (r->owner)
+		offer(r, arg);
+	else
+		q->w = NULL;
+}
+
 aclError npuacl_window_of(const char *what, u64 va, struct npuacl_window *w)
 {
 	struct request q = { .what = what, .w = w };
@@ -136,6 +147,8 @@ aclError npuacl_window_of(const char *what, u64 va, struct npuacl_window *w)
 	npuacl_place_of(va, &p);
 	if (p.kind == NPUACL_MAPPED && !(p.flags & NPUACL_PLACE_HOST))
 		return npuacl_vmm_window(what, va, w);
+	if (npuacl_range_with(NPUACL_BIT(NPUACL_IMPORTED), va, offer_own, &q) && q.w)
+		return q.ret;
 	if (p.kind == NPUACL_IMPORTED)
 		return npuacl_ipc_window(what, va, w);
 	return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %#" PRIx64 " is no device memory, but %s", what, va,
@@ -160,6 +173,22 @@ aclError npuacl_window_open(const char *what, const struct npuacl_key *key, stru
 	if (!ret)
 		*ptr = (*imp)->ptr + r.offset;
 	return ret;
+}
+
+static void keep(struct npuacl_range *r, void *arg)
+{
+	*(struct npuacl_range **)arg = r;
+}
+
+void npuacl_window_for_all(u64 va, u64 bytes)
+{
+	u32 kinds = NPUACL_BIT(NPUACL_DEVICE) | NPUACL_BIT(NPUACL_MAPPED) | NPUACL_BIT(NPUACL_IMPORTED);
+	struct npuacl_range *r = NULL;
+	u64 at;
+
+	/* the caller uses it, so it is not freed meanwhile */
+	for (at = va; at - va < bytes && npuacl_range_with(kinds, at, keep, &r); at = r->base + r->room)
+		npuacl_range_flags(r, r->flags | NPUACL_PLACE_PEER);
 }
 
 void npuacl_window_fork(void)

@@ -37,16 +37,18 @@ HcclResult hccl_ref_make(struct hccl_comm *c, const char *what, const char *role
 		if (c->queued && hccl_ref_segment(what, &w, ref))
 			return HCCL_E_NOT_SUPPORT;
 	}
-	if (bytes > end - at)
-		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %s: %" PRIu64 " bytes from %p on, but it is %s%s", what, role,
-				 bytes, va, npuacl_explain(at, text, sizeof(text)),
-				 p.kind == NPUACL_MAPPED ? " (a buffer of several mappings is not supported)" : "");
+	if (unlikely(bytes > end - at) && c->queued)
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: %s lies in several mappings or goes beyond its own: the queue path (NPUEMU_TRANSPORT) takes one", what,
+				 role);
+	if (unlikely(bytes > end - at))
+		return hccl_parts_make(c, what, role, at, bytes, ref);
 	return HCCL_SUCCESS;
 }
 
 static void forget(struct hccl_open *o)
 {
 	npuacl_import_put(o->import);
+	npuacl_span_close(o->span);
 	memset(o, 0, sizeof(*o));
 }
 
@@ -55,15 +57,29 @@ static void look_through(struct hccl_peer *p)
 	u32 i;
 
 	for (i = 0; i < HCCL_OPENS; i++)
-		if (p->open[i].key && !npuacl_export_holds(p->open[i].key))
+		if (p->open[i].key && (!npuacl_export_holds(p->open[i].key) ||
+				       (p->open[i].span && !npuacl_span_holds(p->open[i].span))))
 			forget(&p->open[i]);
+}
+
+static aclError open_buffer(struct hccl_comm *c, u32 rank, const struct hccl_ref *ref, struct hccl_open *o)
+{
+	struct npuacl_key key = { .id = ref->key, .secret = ref->secret };
+	aclError ret;
+
+	if (likely(!(ref->off & HCCL_PARTS)))
+		return npuacl_window_open("hccl", &key, &o->import, &o->ptr);
+	ret = hccl_parts_open("hccl", ref, npuacl_logical(c->group->member[rank].device, c->dev->id), &o->span);
+	if (!ret)
+		o->ptr = o->span->ptr;
+	return ret;
 }
 
 u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, bool message, const struct hccl_ref *ref, u64 drops)
 {
-	struct npuacl_key key = { .id = ref->key, .secret = ref->secret };
 	struct hccl_peer *p = &c->peer[message ? c->ranks + rank : rank];
 	struct hccl_open *o, new = { .key = ref->key };
+	u64 off = ref->off & ~HCCL_PARTS;
 	aclError ret;
 	u32 i;
 
@@ -77,8 +93,8 @@ u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, bool message, const struct hccl
 	}
 	for (i = 0; i < HCCL_OPENS; i++)
 		if (p->open[i].key == ref->key)
-			return p->open[i].ptr + ref->off;
-	ret = npuacl_window_open("hccl", &key, &new.import, &new.ptr);
+			return p->open[i].ptr + off;
+	ret = open_buffer(c, rank, ref, &new);
 	if (ret) {
 		hccl_group_check(c);	/* most likely it has died, and that is what to say */
 		if (!hccl_group_broken(c))
@@ -90,7 +106,7 @@ u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, bool message, const struct hccl
 	if (o->key)
 		forget(o);
 	*o = new;
-	return o->ptr + ref->off;
+	return o->ptr + off;
 }
 
 void hccl_peers_close(struct hccl_comm *c)

@@ -33,6 +33,8 @@ static HcclResult settings(const char *what, struct hccl_comm *c, const HcclComm
 	int ret;
 
 	ret = hccl_config_load(&c->cfg, soc ? soc : "", why, sizeof(why));
+	if (!ret)
+		hccl_process_config(&c->cfg);
 	if (!ret && config)
 		ret = hccl_config_apply(&c->cfg, config, why, sizeof(why));
 	return ret ? hccl_fail_why((HcclResult)ret, what, why) : HCCL_SUCCESS;
@@ -95,7 +97,9 @@ HcclResult hccl_comm_make(const char *what, struct npuacl_device *dev, u32 ranks
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_init(&c->moving, NULL);
 	pthread_mutex_init(&c->wire, NULL);
-	ret = settings(what, c, config);
+	ret = hccl_res_make(c, what);
+	if (!ret)
+		ret = settings(what, c, config);
 	if (!ret)
 		ret = transport(what, c);
 	if (!ret)
@@ -169,6 +173,7 @@ void hccl_comm_unmake(struct hccl_comm *c)
 
 	if (local)
 		hccl_group_leave(c);
+	hccl_res_unmake(c);
 	if (c->peer && c->local)
 		hccl_peers_close(c);
 	hccl_jetty_unmake(c);
@@ -215,12 +220,15 @@ static void forked(void)
 	pthread_mutex_init(&hccl_comms.lock, NULL);
 	hccl_locals_fork();
 	hccl_roots_fork();
+	hccl_ranges_fork();
+	hccl_wins_fork();
+	hccl_globals_fork();
 }
 
 void hccl_begin(void)
 {
-	npuacl_above.close = close_all;
-	npuacl_above.fork = forked;
+	WRITE_ONCE(npuacl_above.close, close_all);
+	WRITE_ONCE(npuacl_above.fork, forked);
 }
 
 /* ---- Destroyed ------------------------------------------------------------------------------ */
@@ -244,15 +252,19 @@ HcclResult HcclCommDestroy(HcclComm comm)
 	struct hccl_comm *c;
 	HcclResult ret = hccl_comm(comm, what, &c);
 
+	if (!ret)
+		ret = hccl_together(what, HCCL_TOGETHER_MANAGE);
 	if (ret)
 		return ret;
 	if (!idle(c))
 		return hccl_fail(HCCL_E_AGAIN, "EI0003", "%s: %u operations of it are not over, or recorded in models: synchronize their streams before",
 				 what, READ_ONCE(c->in_flight));
+	hccl_state_tell(comm, HCCL_COMM_STATE_PHASE_DESTROY_PRE);
 	/* of two threads that destroy it one does */
 	if (!npuemu_slab_retire(&hccl_comms, c))
 		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %p has been destroyed already", what, comm);
 	hccl_comm_unmake(c);
+	hccl_state_tell(comm, HCCL_COMM_STATE_PHASE_DESTROY_POST);
 	return HCCL_SUCCESS;
 }
 
@@ -331,10 +343,13 @@ HcclResult HcclCommGetHandleWithName(const char *commName, HcclComm *comm)
 HcclResult HcclCommGetStatus(const char *commName, HcclCommStatus *status)
 {
 	static const char what[] = "HcclCommGetStatus";
+	struct hccl_comm *c;
 
 	if (!commName || !status)
 		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: %s is NULL", what, commName ? "status" : "commName");
-	*status = named(commName) ? HCCL_COMM_STATUS_READY : HCCL_COMM_STATUS_INVALID;
+	c = named(commName);
+	*status = !c ? HCCL_COMM_STATUS_INVALID : READ_ONCE(c->res.suspended) ? HCCL_COMM_STATUS_SUSPENDING :
+		  HCCL_COMM_STATUS_READY;
 	return HCCL_SUCCESS;
 }
 

@@ -21,8 +21,9 @@
  *   meet.c       how ranks find each other: root info, rank tables, sub-communicators
  *   fail.c       what went wrong, for the thread that asks
  *   diagnose.c   who waits for whom
+ *   res.h        what else a rank has: windows, one-sided memory, contexts
  *
- * Order of locks: comm->lock, hccl_local.lock, those of lib/acl.
+ * Order of locks: res.meet_lock, comm->lock, res.lock, hccl_local.lock, those of lib/acl.
  */
 #ifndef HCCL_COMM_H
 #define HCCL_COMM_H
@@ -33,6 +34,7 @@
 #include "config.h"
 #include "npuacl.h"
 #include "plan.h"
+#include "res.h"
 #include "share.h"
 
 #define HCCL_MAGIC	0x4c434348555044eeull
@@ -40,6 +42,7 @@
 #define HCCL_SLOTS	2u		/* collectives that ranks may be in: a rank is at most one ahead */
 #define HCCL_NAME	128u
 #define HCCL_SUBS	64u		/* sub-communicators that are being made at a time */
+#define HCCL_RANGES	16u		/* for operations without copies */
 
 /* ---- The group: shared, so everything in it is read as others' word ------------------- */
 
@@ -47,7 +50,7 @@
 struct hccl_ref {
 	u64 va;			/* in its process; 0: none */
 	u64 key, secret;	/* of the window that it lies in */
-	u64 off;		/* in there */
+	u64 off;		/* in there; HCCL_PARTS: see parts.c */
 	/* as UDMA reaches it; 0 if it need not */
 	u64 remote;
 	u32 token_id, token_value;
@@ -102,6 +105,7 @@ struct hccl_member {
 	u64 issued;		/* collectives that its program has asked for */
 	u64 begun, finished;
 	struct hccl_want want[HCCL_SLOTS];
+	u64 range[HCCL_RANGES];	/* sizes, as HcclCommSetMemoryRange named them */
 	char settings[HCCL_CONFIG_TEXT];
 };
 
@@ -114,6 +118,13 @@ struct hccl_mail {
 	u64 from_count, to_count;
 	u32 from_type, to_type;
 	u64 from_drops, to_drops;
+};
+
+/* What a rank has for another one, and that takes it: oneside.c. */
+struct hccl_swap {
+	u64 sent, taken;	/* how often */
+	u64 key, secret;
+	u64 count;
 };
 
 struct hccl_sub {
@@ -139,6 +150,8 @@ struct hccl_group {
 	struct hccl_member member[HCCL_MAX_RANKS];
 	struct hccl_slot slot[HCCL_SLOTS];
 	struct hccl_mail mail[HCCL_MAX_RANKS][HCCL_MAX_RANKS];	/* [from][to] */
+	struct hccl_note note[2][HCCL_MAX_RANKS];	/* exchange.c: a rank is at most one ahead */
+	struct hccl_swap swap[HCCL_MAX_RANKS][HCCL_MAX_RANKS];	/* [from][to] */
 };
 
 /* ---- In this process ---------------------------------------------------------------------- */
@@ -163,6 +176,7 @@ struct hccl_open {
 	u64 key;
 	struct npuacl_import *import;
 	u8 *ptr;
+	struct npuacl_span *span;	/* of several parts: instead of an import */
 };
 
 #define HCCL_OPENS	16u		/* of one rank */
@@ -211,6 +225,7 @@ struct hccl_comm {
 	u32 server[HCCL_MAX_RANKS];
 	u32 servers;
 	bool is_sub;			/* of HcclCreateSubCommConfig */
+	struct hccl_res res;
 	u32 error;			/* told by HcclGetCommAsyncError: HcclResult */
 	char name[HCCL_NAME];
 };
@@ -266,6 +281,12 @@ void hccl_wake_local(struct hccl_comm *c);
 /* Where @va can be found by others; @bytes of it are there. */
 HcclResult hccl_ref_make(struct hccl_comm *c, const char *what, const char *role, const void *va, u64 bytes,
 			 struct hccl_ref *ref);
+/* What was made for it beside. */
+static inline void hccl_ref_drop(struct hccl_comm *c, const struct hccl_ref *ref)
+{
+	if (unlikely(ref->off & HCCL_PARTS) && ref->key)
+		hccl_parts_put(c, ref->key);
+}
 /* The same, from here; NULL: it cannot be reached, and the group has been failed.  @message: c->moving held. */
 u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, bool message, const struct hccl_ref *ref, u64 drops);
 void hccl_peers_close(struct hccl_comm *c);
@@ -310,6 +331,7 @@ struct hccl_op {
 	const char *what;		/* the public function */
 	bool once;			/* not of a model */
 	bool last;			/* came last of all ranks */
+	bool split;			/* a buffer has several parts */
 	u64 ticket;			/* its place among those issued; 0: of a model */
 	u64 seq;			/* among those begun */
 	enum hccl_phase phase;
@@ -339,6 +361,9 @@ HcclResult hccl_broken(struct hccl_comm *c, const char *what);	/* has it failed?
 /* @self: a rank may be its own peer. */
 HcclResult hccl_p2p(struct hccl_comm *c, const char *what, const HcclSendRecvItem *items, u32 n, bool self,
 		    aclrtStream stream);
+
+/* Those that were put off in this thread's group. */
+HcclResult hccl_p2p_together(void);
 
 /* ---- aicpu.c -------------------------------------------------------------------------------------------- */
 

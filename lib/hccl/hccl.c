@@ -32,6 +32,8 @@ static void begin(struct call *k, const char *what, HcclComm comm, aclrtStream s
 	k->op = NULL;
 	k->stream = stream;
 	k->ret = hccl_comm(comm, what, &k->c);
+	if (!k->ret)
+		k->ret = hccl_together(what, HCCL_TOGETHER_COLL);
 	if (!k->ret && hccl_move_ok((u32)type, hccl_config_strict_soc(&k->c->cfg), why, sizeof(why)))
 		k->ret = hccl_fail(hccl_type_bytes((u32)type) ? HCCL_E_NOT_SUPPORT : HCCL_E_PARA, "EI0003", "%s: %s", what, why);
 	if (!k->ret)
@@ -443,6 +445,9 @@ HcclResult HcclBatchSendRecv(HcclSendRecvItem *sendRecvInfo, uint32_t itemNum, H
 	if (!itemNum)
 		return HCCL_SUCCESS;
 	ret = hccl_comm(comm, what, &c);
+	/* as of the real library: a group makes a batch itself */
+	if (!ret)
+		ret = hccl_together_not(what);
 	if (ret)
 		return ret;
 	if (!sendRecvInfo)

@@ -24,8 +24,11 @@ struct hccl_op *hccl_op_new(struct hccl_comm *c, const char *what)
 
 void hccl_op_free(struct hccl_op *op)
 {
-	if (op)
-		free(op->array);
+	if (!op)
+		return;
+	hccl_ref_drop(op->comm, &op->want.in);
+	hccl_ref_drop(op->comm, &op->want.out);
+	free(op->array);
 	free(op);
 }
 
@@ -52,6 +55,8 @@ HcclResult hccl_broken(struct hccl_comm *c, const char *what)
 	char why[sizeof(c->group->why)], family[8];
 	HcclResult ret = hccl_group_failed(c, why, sizeof(why), family);
 
+	if (unlikely(READ_ONCE(c->res.suspended)))
+		return hccl_suspended(c, what);
 	if (!ret)
 		return HCCL_SUCCESS;
 	return hccl_fail(ret, family, "%s: the communicator has failed and can only be destroyed: %s", what, why);

@@ -194,6 +194,8 @@ static HcclResult by_root(const char *what, u32 ranks, const HcclRootInfo *info,
 
 HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank, HcclComm *comm)
 {
+	if (hccl_together_depth)
+		return hccl_later("HcclCommInitRootInfo", NULL, rootInfo, nRanks, rank, NULL, comm);
 	return by_root("HcclCommInitRootInfo", nRanks, rootInfo, rank, NULL, comm);
 }
 
@@ -202,6 +204,8 @@ HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootI
 {
 	if (!config)
 		return hccl_fail(HCCL_E_PTR, "EI0003", "HcclCommInitRootInfoConfig: config is NULL");
+	if (hccl_together_depth)
+		return hccl_later("HcclCommInitRootInfoConfig", NULL, rootInfo, nRanks, rank, config, comm);
 	return by_root("HcclCommInitRootInfoConfig", nRanks, rootInfo, rank, config, comm);
 }
 
@@ -234,7 +238,9 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms)
 
 	if (!devices || !comms)
 		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: %s is NULL", what, devices ? "comms" : "devices");
-	ret = check_devices(what, ndev, devices);
+	ret = hccl_together_not(what);
+	if (!ret)
+		ret = check_devices(what, ndev, devices);
 	for (i = 0; i < ndev && !ret; i++) {
 		err = npuacl_device(devices[i], &dev);
 		if (err) {
@@ -417,6 +423,8 @@ static HcclResult by_table(const char *what, const char *path, u32 rank, const H
 
 HcclResult HcclCommInitClusterInfo(const char *clusterInfo, uint32_t rank, HcclComm *comm)
 {
+	if (hccl_together_depth)
+		return hccl_later("HcclCommInitClusterInfo", clusterInfo, NULL, 0, rank, NULL, comm);
 	return by_table("HcclCommInitClusterInfo", clusterInfo, rank, NULL, comm);
 }
 
@@ -424,6 +432,8 @@ HcclResult HcclCommInitClusterInfoConfig(const char *clusterInfo, uint32_t rank,
 {
 	if (!config)
 		return hccl_fail(HCCL_E_PTR, "EI0003", "HcclCommInitClusterInfoConfig: config is NULL");
+	if (hccl_together_depth)
+		return hccl_later("HcclCommInitClusterInfoConfig", clusterInfo, NULL, 0, rank, config, comm);
 	return by_table("HcclCommInitClusterInfoConfig", clusterInfo, rank, config, comm);
 }
 
@@ -525,6 +535,8 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
 	if (!comm || !subComm)
 		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: %s is NULL", what, comm ? "subComm" : "comm");
 	ret = hccl_comm(*comm, what, &parent);
+	if (!ret)
+		ret = hccl_together_not(what);
 	if (ret)
 		return ret;
 	if (!rankIds && subCommId == 0xffffffff) {	/* none of them */

@@ -114,10 +114,29 @@ static bool agree(struct hccl_comm *c, const struct item *i, const struct hccl_m
 	return false;
 }
 
+static aclError copy(struct hccl_comm *c, u8 *dst, const u8 *src, u64 bytes, bool split)
+{
+	struct npuemu_sdma d;
+	aclError err = ACL_SUCCESS;
+	u64 done, n;
+	u32 bad = 0;
+
+	if (dst == src)
+		return ACL_SUCCESS;
+	for (done = 0; done < bytes && !err; done += n) {
+		n = unlikely(split) ? hccl_stretch(dst + done, src + done, bytes - done) : bytes;
+		npuacl_desc(&d, NPUEMU_SDMA_COPY);
+		d.dst = (u64)(uintptr_t)(dst + done);
+		d.src = (u64)(uintptr_t)(src + done);
+		d.len = n;
+		err = npuacl_sdma_now(c->dev, &d, 1, &bad);
+	}
+	return err;
+}
+
 static void move(struct hccl_comm *c, const struct item *i, struct hccl_mail *m)
 {
-	u32 from = i->send ? c->rank : i->peer, to = i->send ? i->peer : c->rank, bad = 0;
-	struct npuemu_sdma d;
+	u32 from = i->send ? c->rank : i->peer, to = i->send ? i->peer : c->rank;
 	aclError err = ACL_SUCCESS;
 	u8 *src, *dst;
 
@@ -139,12 +158,7 @@ static void move(struct hccl_comm *c, const struct item *i, struct hccl_mail *m)
 			pthread_mutex_unlock(&c->moving);
 			return;
 		}
-		npuacl_desc(&d, NPUEMU_SDMA_COPY);
-		d.dst = (u64)(uintptr_t)dst;
-		d.src = (u64)(uintptr_t)src;
-		d.len = i->bytes;
-		if (dst != src)
-			err = npuacl_sdma_now(c->dev, &d, 1, &bad);
+		err = copy(c, dst, src, i->bytes, (m->from.off | m->to.off) & HCCL_PARTS);
 		pthread_mutex_unlock(&c->moving);
 	}
 	if (err)
@@ -284,12 +298,21 @@ static void drop(struct npuacl_work *w, struct npuacl_stream *s)
 	over(b);
 }
 
+static void batch_free(struct batch *b)
+{
+	u32 k;
+
+	for (k = 0; k < b->items; k++)
+		hccl_ref_drop(b->comm, &b->item[k].ref);
+	free(b);
+}
+
 static void release(struct npuacl_work *w)
 {
 	struct batch *b = container_of(w, struct batch, work);
 	struct hccl_comm *c = b->comm;
 
-	free(b);
+	batch_free(b);
 	npuemu_fetch_add(&c->in_flight, -1u);
 }
 
@@ -335,14 +358,11 @@ static HcclResult item_make(struct hccl_comm *c, const char *what, const HcclSen
 	return hccl_ref_make(c, what, out->send ? "sendBuf" : "recvBuf", in->buf, out->bytes, &out->ref);
 }
 
-HcclResult hccl_p2p(struct hccl_comm *c, const char *what, const HcclSendRecvItem *items, u32 n, bool self,
-		    aclrtStream stream)
+static HcclResult make(struct hccl_comm *c, const char *what, const HcclSendRecvItem *items, u32 n, bool self,
+		       struct batch **out)
 {
 	struct batch *b = calloc(1, sizeof(*b) + n * sizeof(b->item[0]));
-	struct npuacl_task t = { .kind = NPUACL_WORK };
-	struct npuacl_stream *s;
-	HcclResult ret;
-	aclError err;
+	HcclResult ret = HCCL_SUCCESS;
 	u32 k;
 
 	if (!b)
@@ -351,21 +371,30 @@ HcclResult hccl_p2p(struct hccl_comm *c, const char *what, const HcclSendRecvIte
 	b->work.spins = c->spins;
 	b->comm = c;
 	b->what = what;
-	b->items = n;
-	b->left = n;
-	ret = hccl_stream(c, what, stream, &s);
-	if (!ret)
-		ret = hccl_broken(c, what);
-	for (k = 0; k < n && !ret; k++)
+	for (k = 0; k < n && !ret; k++) {
 		ret = item_make(c, what, &items[k], self, &b->item[k]);
-	if (ret) {
-		free(b);
-		return ret;
+		b->items += !ret;
 	}
-	t.work = &b->work;
+	b->left = n;
+	if (ret)
+		batch_free(b);
+	else
+		*out = b;
+	return ret;
+}
+
+/* Takes @b, also if it fails. */
+static HcclResult submit(struct batch *b, struct npuacl_stream *s)
+{
+	struct npuacl_task t = { .kind = NPUACL_WORK, .work = &b->work };
+	struct hccl_comm *c = b->comm;
+	const char *what = b->what;
+	aclError err;
+	u32 k;
+
 	b->once = !npuacl_records(s);
 	pthread_mutex_lock(&c->lock);
-	for (k = 0; k < n && b->once; k++)
+	for (k = 0; k < b->items && b->once; k++)
 		b->item[k].ticket = ++box_of(c, &b->item[k])->ticket;
 	npuemu_fetch_add(&c->in_flight, 1);
 	err = npuacl_submit(s, &t, NULL);
@@ -374,7 +403,125 @@ HcclResult hccl_p2p(struct hccl_comm *c, const char *what, const HcclSendRecvIte
 		return HCCL_SUCCESS;
 	/* no memory for a task: those tickets will not come */
 	hccl_group_fail(c, HCCL_E_MEMORY, "EI0011", "%s: rank %u is out of host memory", what, c->rank);
+	batch_free(b);
 	npuemu_fetch_add(&c->in_flight, -1u);
-	free(b);
 	return hccl_fail_acl(err, what);
+}
+
+/* ---- In a group ---------------------------------------------------------------------------------- */
+
+/* What is for one communicator and stream, until the group ends. */
+struct held {
+	struct held *next;
+	struct batch *b;
+	aclrtStream stream;
+	u64 born;		/* the communicator's */
+};
+
+static __thread struct held *held;
+
+static HcclResult append(struct held *h, struct batch *b)
+{
+	u32 n = h->b->items, k = b->items;
+	struct batch *both = realloc(h->b, sizeof(*both) + (n + k) * sizeof(both->item[0]));
+
+	if (!both)
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", b->what);
+	memcpy(&both->item[n], b->item, k * sizeof(b->item[0]));
+	both->items = n + k;
+	both->left = n + k;
+	h->b = both;
+	free(b);
+	return HCCL_SUCCESS;
+}
+
+static HcclResult hold(struct batch *b, aclrtStream stream)
+{
+	struct hccl_comm *c = b->comm;
+	struct held **at = &held, *h;
+	HcclResult ret;
+
+	for (; (h = *at); at = &h->next)
+		if (h->b->comm == c && h->stream == stream)
+			break;
+	if (h) {
+		ret = append(h, b);
+		if (ret)
+			batch_free(b);
+		return ret;
+	}
+	h = calloc(1, sizeof(*h));
+	if (!h) {
+		ret = hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", b->what);
+		batch_free(b);
+		return ret;
+	}
+	h->b = b;
+	h->stream = stream;
+	h->born = c->res.born;
+	/* nobody destroys it meanwhile */
+	npuemu_fetch_add(&c->in_flight, 1);
+	*at = h;
+	return HCCL_SUCCESS;
+}
+
+static HcclResult let_go(struct held *h)
+{
+	struct hccl_comm *c = h->b->comm;
+	struct npuacl_stream *s;
+	HcclResult ret;
+
+	/* aclFinalize in between: it is gone, and what it had with it */
+	if (hccl_comm(c, "HcclGroupEnd", &c) || c->res.born != h->born) {
+		free(h->b);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "HcclGroupEnd: a communicator has been destroyed since HcclGroupStart");
+	}
+	ret = hccl_stream(c, "HcclGroupEnd", h->stream, &s);
+	if (!ret)
+		ret = hccl_broken(c, "HcclGroupEnd");
+	if (ret)
+		batch_free(h->b);
+	else
+		ret = submit(h->b, s);
+	npuemu_fetch_add(&c->in_flight, -1u);
+	return ret;
+}
+
+HcclResult hccl_p2p_together(void)
+{
+	struct npuacl_thread said = npuacl_self;
+	HcclResult ret = HCCL_SUCCESS, one;
+	struct held *h;
+
+	while ((h = held)) {
+		held = h->next;
+		one = let_go(h);
+		if (one && !ret) {
+			ret = one;
+			said = npuacl_self;
+		}
+		free(h);
+	}
+	if (ret)
+		npuacl_self = said;
+	return ret;
+}
+
+HcclResult hccl_p2p(struct hccl_comm *c, const char *what, const HcclSendRecvItem *items, u32 n, bool self,
+		    aclrtStream stream)
+{
+	struct npuacl_stream *s;
+	struct batch *b;
+	HcclResult ret;
+
+	ret = hccl_together(what, HCCL_TOGETHER_P2P);
+	if (!ret)
+		ret = hccl_stream(c, what, stream, &s);
+	if (!ret)
+		ret = hccl_broken(c, what);
+	if (!ret)
+		ret = make(c, what, items, n, self || hccl_together_depth, &b);
+	if (ret)
+		return ret;
+	return hccl_together_depth ? hold(b, stream) : submit(b, s);
 }

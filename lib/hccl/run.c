@@ -137,6 +137,7 @@ static HcclResult plan(struct hccl_op *op, struct hccl_slot *slot)
 	op->ran = op->plan->algo;
 	memset(c->base, 0, 3 * c->ranks * sizeof(*c->base));
 	op->lanes = 0;
+	op->split = false;
 	for (i = 0; i < c->ranks; i++)
 		op->lanes += op->plan->lane[i].n > 0;
 	WRITE_ONCE(op->phase, HCCL_GOES);
@@ -160,8 +161,12 @@ static u8 *at(struct hccl_op *op, struct hccl_slot *slot, struct hccl_place p)
 
 		*base = other ? other->ccl_ptr : hccl_ref_open(c, p.rank, false, &m->ccl, c->peer[p.rank].drops);
 	} else {
+		const struct hccl_ref *ref;
+
 		w = &slot->want[p.rank];
-		*base = hccl_ref_open(c, p.rank, false, p.area == HCCL_IN ? &w->in : &w->out, w->drops);
+		ref = p.area == HCCL_IN ? &w->in : &w->out;
+		op->split |= !!(ref->off & HCCL_PARTS);
+		*base = hccl_ref_open(c, p.rank, false, ref, w->drops);
 	}
 	if (!*base && !hccl_group_broken(c))
 		hccl_group_fail(c, HCCL_E_INTERNAL, "EI9999", "the plan names a buffer of rank %u that it does not have", p.rank);
@@ -246,12 +251,41 @@ static bool wire_step(struct hccl_op *op, struct hccl_slot *slot, const struct h
 	return false;
 }
 
+static void post(struct batch *b, u32 sdma, u32 type, u8 *dst, const u8 *src, u64 bytes)
+{
+	if (b->holds) {
+		npuacl_sdma_post(b->q, &b->held, false);
+		b->posted++;
+	}
+	npuacl_desc(&b->held, sdma);
+	b->held.type = type;
+	b->held.dst = (u64)(uintptr_t)dst;
+	b->held.src = (u64)(uintptr_t)src;
+	b->held.len = bytes;
+	b->holds = true;
+	b->bytes += bytes;
+}
+
+/* A descriptor has its bytes in one mapping on either side. */
+static bool post_pieces(struct hccl_op *op, struct batch *b, u32 sdma, u32 type, u8 *dst, const u8 *src, u64 bytes)
+{
+	u64 n, done;
+
+	for (done = 0; done < bytes; done += n) {
+		n = hccl_stretch(dst + done, src + done, bytes - done);
+		if (b->posted >= BATCH && !flush(op, b))
+			return false;
+		post(b, sdma, type, dst + done, src + done, n);
+	}
+	return true;
+}
+
 /* One step; false: the group has failed. */
 static bool step_of(struct hccl_op *op, struct hccl_slot *slot, const struct hccl_step *st, struct batch *b)
 {
 	bool cpu, wire = op->comm->queued && st->dst.rank != st->src.rank;
 	u8 *dst, *src;
-	u32 code = 0;
+	u32 code = 0, sdma;
 
 	/* the AI CPUs have no queue: they reach what they read by its mapping */
 	cpu = st->kind == HCCL_REDUCE && !hccl_sdma_reduces(op->want.type, op->want.op, &code);
@@ -268,17 +302,10 @@ static bool step_of(struct hccl_op *op, struct hccl_slot *slot, const struct hcc
 	}
 	if (st->kind == HCCL_COPY && dst == src)
 		return true;
-	if (b->holds) {
-		npuacl_sdma_post(b->q, &b->held, false);
-		b->posted++;
-	}
-	npuacl_desc(&b->held, st->kind == HCCL_REDUCE ? NPUEMU_SDMA_REDUCE : NPUEMU_SDMA_COPY);
-	b->held.type = code;
-	b->held.dst = (u64)(uintptr_t)dst;
-	b->held.src = (u64)(uintptr_t)src;
-	b->held.len = st->bytes;
-	b->holds = true;
-	b->bytes += st->bytes;
+	sdma = st->kind == HCCL_REDUCE ? NPUEMU_SDMA_REDUCE : NPUEMU_SDMA_COPY;
+	if (unlikely(op->split))
+		return post_pieces(op, b, sdma, code, dst, src, st->bytes);
+	post(b, sdma, code, dst, src, st->bytes);
 	return true;
 }
 
