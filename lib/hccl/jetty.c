@@ -82,6 +82,7 @@ bool hccl_jetty_flush(struct hccl_comm *c)
 	} while (got >= 0 && wc.status == NPUEMU_ST_SUCCESS);
 	if (npuemu_queue_query(c->jetty, &stat))
 		stat.cause[0] = 0;
+	hccl_group_check(c);	/* whose memory it was may have died: then that is said */
 	hccl_group_fail(c, HCCL_E_REMOTE, "EI9999", "rank %u: WQE %u of its queue %u: %s; %s", c->rank, got == 1 ? wc.wqe : last, stat.id,
 			got < 0 ? npuemu_errmsg() : npuemu_status_str(wc.status), stat.cause);
 	return false;
