@@ -153,7 +153,7 @@ static void sleep_for(struct npuacl_stream *s, u64 upto, s64 until, bool nap)
 
 #define YIELD_NS	500000ll	/* work is asked without sleep for so long */
 #define WORK_NAP_NS	1000000ll
-#define SPINS		512u		/* looks before the first time it gives way */
+#define SPINS		40u		/* looks before the first time it gives way: a few us */
 
 /*
  * Its first task is work that others have to get on with: give them the processor
