@@ -71,15 +71,15 @@ bool hccl_jetty_flush(struct hccl_comm *c)
 		return true;
 	c->jetty_last = last;
 	npuemu_doorbell(c->jetty);
-	do {
+	for (;;) {
 		got = npuemu_poll(cq, &wc, 1);
-		if (!got) {
+		if (!got)
 			got = npuemu_wait(cq, npuemu_deadline_ms(20000));
-			continue;
-		}
-		if (got == 1 && wc.status == NPUEMU_ST_SUCCESS && wc.wqe == last)
+		else if (got == 1 && wc.status == NPUEMU_ST_SUCCESS && wc.wqe == last)
 			return true;
-	} while (got >= 0 && wc.status == NPUEMU_ST_SUCCESS);
+		if (got < 0 || (got == 1 && wc.status != NPUEMU_ST_SUCCESS))
+			break;
+	}
 	if (npuemu_queue_query(c->jetty, &stat))
 		stat.cause[0] = 0;
 	hccl_group_check(c);	/* whose memory it was may have died: then that is said */
