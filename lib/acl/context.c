@@ -195,17 +195,18 @@ aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *act
 static s64 process_param[ARRAY_SIZE(((struct npuacl_ctx *)0)->sys_param)];
 static bool process_set[ARRAY_SIZE(process_param)];
 
-static aclError check_param(aclSysParamOpt opt)
+static aclError check_param(const char *what, aclSysParamOpt opt)
 {
 	if ((u32)opt >= ARRAY_SIZE(process_param) || opt > ACL_OPT_ENABLE_KERNEL_EARLY_START)
-		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "there is no system parameter %d", (int)opt);
+		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: there is no system parameter %d; 0 to %d",
+				   what, (int)opt, ACL_OPT_ENABLE_KERNEL_EARLY_START);
 	return ACL_SUCCESS;
 }
 
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value)
 {
 	struct npuacl_ctx *ctx;
-	aclError ret = check_param(opt);
+	aclError ret = check_param(__func__, opt);
 
 	if (!ret)
 		ret = npuacl_current(&ctx);
@@ -219,7 +220,7 @@ aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value)
 aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value)
 {
 	struct npuacl_ctx *ctx;
-	aclError ret = check_param(opt);
+	aclError ret = check_param(__func__, opt);
 
 	if (!ret && !value)
 		ret = npuacl_fail(ACL_ERROR_INVALID_PARAM, "aclrtCtxGetSysParamOpt: value is NULL");
@@ -228,15 +229,14 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value)
 	if (ret)
 		return ret;
 	if (!(ctx->sys_param_set & 1u << opt))
-		return npuacl_fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "parameter %d is not set in this context",
-				   (int)opt);
+		return npuacl_fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "aclrtCtxGetSysParamOpt: parameter %d is not set in this context", (int)opt);
 	*value = ctx->sys_param[opt];
 	return ACL_SUCCESS;
 }
 
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value)
 {
-	aclError ret = check_param(opt);
+	aclError ret = check_param(__func__, opt);
 
 	if (ret)
 		return ret;
@@ -247,14 +247,15 @@ aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value)
 
 aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value)
 {
-	aclError ret = check_param(opt);
+	aclError ret = check_param(__func__, opt);
 
 	if (!ret && !value)
 		ret = npuacl_fail(ACL_ERROR_INVALID_PARAM, "aclrtGetSysParamOpt: value is NULL");
 	if (ret)
 		return ret;
 	if (!smp_load_acquire(&process_set[opt]))
-		return npuacl_fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "parameter %d is not set", (int)opt);
+		return npuacl_fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "aclrtGetSysParamOpt: parameter %d is not set",
+				   (int)opt);
 	*value = READ_ONCE(process_param[opt]);
 	return ACL_SUCCESS;
 }

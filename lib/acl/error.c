@@ -144,17 +144,29 @@ const char *aclGetRecentErrMsg(void)
 	return t->shown;
 }
 
+/* To ask wrongly does not make the last error another one. */
+static aclError no_level(const char *what, aclrtLastErrLevel level)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%s: there is no level %d; ACL_RT_THREAD_LEVEL is %d", what,
+		 (int)level, ACL_RT_THREAD_LEVEL);
+	npuacl_message(family(ACL_ERROR_INVALID_PARAM), ACL_ERROR_INVALID_PARAM, text);
+	return ACL_ERROR_INVALID_PARAM;
+}
+
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level)
 {
-	return level == ACL_RT_THREAD_LEVEL ? npuacl_self.last : ACL_ERROR_INVALID_PARAM;
+	return level == ACL_RT_THREAD_LEVEL ? npuacl_self.last : no_level("aclrtPeekAtLastError", level);
 }
 
 aclError aclrtGetLastError(aclrtLastErrLevel level)
 {
-	aclError last = aclrtPeekAtLastError(level);
+	aclError last = npuacl_self.last;
 
-	if (level == ACL_RT_THREAD_LEVEL)
-		npuacl_self.last = ACL_SUCCESS;
+	if (level != ACL_RT_THREAD_LEVEL)
+		return no_level("aclrtGetLastError", level);
+	npuacl_self.last = ACL_SUCCESS;
 	return last;
 }
 

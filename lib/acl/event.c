@@ -509,31 +509,35 @@ static aclError sync_event(struct npuacl_event *e, s64 deadline)
 	return ACL_SUCCESS;
 }
 
-aclError aclrtSynchronizeEventWithTimeout(aclrtEvent handle, int32_t timeout)
+static aclError synchronize(const char *what, aclrtEvent handle, s32 timeout)
 {
 	struct npuacl_event *e;
-	aclError ret = event(handle, &e, "aclrtSynchronizeEvent");
+	aclError ret = event(handle, &e, what);
 
 	if (ret)
 		return ret;
 	if (timeout < -1)
-		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID,
-				   "aclrtSynchronizeEventWithTimeout: %d ms; -1 means for ever", timeout);
+		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %d ms; -1 means for ever", what, timeout);
 	if (e->flavour == NPUACL_EVENT_FLAGGED && e->flags == ACL_EVENT_EXTERNAL)
 		return npuacl_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-				   "aclrtSynchronizeEvent: event %u is for changes of models (ACL_EVENT_EXTERNAL): streams wait for it",
-				   e->id);
+				   "%s: event %u is for changes of models (ACL_EVENT_EXTERNAL): streams wait for it",
+				   what, e->id);
 	if (unlikely(READ_ONCE(e->captured)))
-		return npuacl_capture_event_asked(e, "aclrtSynchronizeEvent");
+		return npuacl_capture_event_asked(e, what);
 	npuacl_event_get(e);
 	ret = sync_event(e, npuacl_deadline_ms(timeout));
 	npuacl_event_put(e);
 	return ret;
 }
 
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout)
+{
+	return synchronize("aclrtSynchronizeEventWithTimeout", event, timeout);
+}
+
 aclError aclrtSynchronizeEvent(aclrtEvent event)
 {
-	return aclrtSynchronizeEventWithTimeout(event, -1);
+	return synchronize("aclrtSynchronizeEvent", event, -1);
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedStatus *status)

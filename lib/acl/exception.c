@@ -26,6 +26,8 @@ static aclrtExceptionInfoCallback callbacks[MAX_CALLBACKS];
 static u32 ncallbacks;
 static aclrtExceptionInfoCallback single;	/* aclrtSetExceptionInfoCallback */
 static aclError last_fault[NPUACL_DEVICES];	/* by the user's number; atomic */
+/* What the callbacks that this thread is in were handed: nothing else is such a thing. */
+static __thread const aclrtExceptionInfo *handed;
 
 /* ---- Who is told ------------------------------------------------------------------------ */
 
@@ -92,6 +94,7 @@ void npuacl_exception(struct npuacl_stream *s, u32 task, aclError code)
 		.device = s->dev->id,
 		.code = (u32)code,
 	};
+	const aclrtExceptionInfo *outer;
 	u32 i, n;
 
 	__atomic_store_n(&last_fault[s->dev->id], code, __ATOMIC_RELEASE);
@@ -103,35 +106,48 @@ void npuacl_exception(struct npuacl_stream *s, u32 task, aclError code)
 	if (single)
 		list[n++] = single;
 	pthread_mutex_unlock(&lock);
+	outer = handed;
+	handed = &info;
 	for (i = 0; i < n; i++)
 		list[i](&info);
+	handed = outer;
 }
 
 /* ---- What they can ask -------------------------------------------------------------------- */
 
+static bool is_info(const char *what, const aclrtExceptionInfo *info)
+{
+	if (!info)
+		npuacl_null(what, "info");
+	else if (info != handed)
+		npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: %p is not what this callback was handed; it lasts no longer than the callback",
+			    what, (const void *)info);
+	return info && info == handed;
+}
+
 uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info)
 {
-	return info ? info->task : OF_DEVICE;
+	return is_info(__func__, info) ? info->task : OF_DEVICE;
 }
 
 uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info)
 {
-	return info ? info->stream : OF_DEVICE;
+	return is_info(__func__, info) ? info->stream : OF_DEVICE;
 }
 
 uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info)
 {
-	return info ? info->thread : OF_DEVICE;
+	return is_info(__func__, info) ? info->thread : OF_DEVICE;
 }
 
 uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info)
 {
-	return info ? info->device : OF_DEVICE;
+	return is_info(__func__, info) ? info->device : OF_DEVICE;
 }
 
 uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info)
 {
-	return info ? info->code : OF_DEVICE;
+	return is_info(__func__, info) ? info->code : OF_DEVICE;
 }
 
 /* ---- What kind of failure it was ------------------------------------------------------------ */

@@ -199,6 +199,7 @@ void npuacl_spares_free(struct npuacl_graph *g);
 aclError npuacl_record(struct npuacl_stream *s, struct npuacl_task *t, u64 *seq);
 /* npuacl.lock held: a context ends, its streams have no tasks any more. */
 void npuacl_graphs_release(struct npuacl_ctx *ctx);
+void npuacl_labels_release(void);
 void npuacl_graphs_fork(void);
 
 static inline struct npuacl_task *npuacl_node_task(struct npuacl_node *n)

@@ -340,10 +340,15 @@ aclError aclrtFreeHost(void *hostPtr)
 
 aclError aclrtFreeHostWithDevSync(void *hostPtr)
 {
+	struct npuacl_ctx *ctx;
 	aclError ret, sync;
 
 	if (!hostPtr)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "aclrtFreeHostWithDevSync: hostPtr is NULL");
+	/* what cannot wait does not free; what the device has failed with is no reason to keep it */
+	ret = npuacl_current(&ctx);
+	if (ret)
+		return ret;
 	sync = aclrtSynchronizeDevice();
 	ret = host_free("aclrtFreeHostWithDevSync", hostPtr);
 	return ret ? ret : sync;
@@ -505,7 +510,10 @@ aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
 	if ((u32)hacType > ACL_RT_HAC_TYPE_CCU)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "aclrtHostMemMapCapabilities: there is no engine %d",
 				   (int)hacType);
-	ret = npuacl_device(deviceId > INT32_MAX ? -1 : (s32)deviceId, &dev);
+	if (deviceId > INT32_MAX)
+		return npuacl_fail(ACL_ERROR_RT_INVALID_DEVICEID, "aclrtHostMemMapCapabilities: there is no device %u",
+				   deviceId);
+	ret = npuacl_device((s32)deviceId, &dev);
 	if (ret)
 		return ret;
 	/* those that there are reach all of the process's memory */

@@ -163,6 +163,29 @@ aclError aclrtDestroyLabelList(aclrtLabelList handle)
 	return ret;
 }
 
+/* Those that the program has left, at aclFinalize: their models and contexts have gone. */
+void npuacl_labels_release(void)
+{
+	struct label_list *list;
+	struct label *lb;
+	u32 i;
+
+	pthread_mutex_lock(&npuacl_graph_lock);
+	for (i = 0; i < lists.used; i++) {
+		list = (struct label_list *)(lists.base + (size_t)i * lists.size);
+		if (!npuemu_slab_alive(&lists, list) || !npuemu_slab_retire(&lists, list))
+			continue;
+		free(list->label);
+		npuemu_slab_free(&lists, list);
+	}
+	for (i = 0; i < labels.used; i++) {
+		lb = (struct label *)(labels.base + (size_t)i * labels.size);
+		if (npuemu_slab_alive(&labels, lb) && npuemu_slab_retire(&labels, lb))
+			npuemu_slab_free(&labels, lb);
+	}
+	pthread_mutex_unlock(&npuacl_graph_lock);
+}
+
 /* The lock held. */
 static aclError add_jump(struct npuacl_stream *s, struct label_list *list, struct npuacl_branch *b)
 {

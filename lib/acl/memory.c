@@ -259,10 +259,15 @@ aclError aclrtFree(void *devPtr)
 
 aclError aclrtFreeWithDevSync(void *devPtr)
 {
+	struct npuacl_ctx *ctx;
 	aclError ret, sync;
 
 	if (!devPtr)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "aclrtFreeWithDevSync: devPtr is NULL");
+	/* what cannot wait does not free; what the device has failed with is no reason to keep it */
+	ret = npuacl_current(&ctx);
+	if (ret)
+		return ret;
 	sync = aclrtSynchronizeDevice();
 	ret = device_free("aclrtFreeWithDevSync", devPtr);
 	return ret ? ret : sync;

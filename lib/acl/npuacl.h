@@ -340,6 +340,8 @@ struct npuacl_stream {
 
 /* NULL: the current context's default stream.  Checks that it belongs to that context. */
 aclError npuacl_stream(aclrtStream handle, struct npuacl_stream **out);
+/* aclrtSetStreamFailureMode() on behalf of @what. */
+aclError npuacl_stream_failure_mode(const char *what, aclrtStream stream, u64 mode);
 aclError npuacl_stream_make(struct npuacl_ctx *ctx, u32 flags, s32 priority, bool implicit,
 			    struct npuacl_stream **out);
 /* Unlink and free; nothing runs it any more.  npuacl.lock held. */

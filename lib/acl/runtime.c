@@ -142,6 +142,7 @@ static void close_board(void)
 		return;
 	if (npuacl_above.close)
 		npuacl_above.close();
+	npuacl_labels_release();
 	npuacl_events_release();
 	npuacl_memory_release(-1);
 	npuacl_hostmem_release();
@@ -190,28 +191,28 @@ struct callback {
 static struct callback callbacks[MAX_CALLBACKS];
 static u32 ncallbacks;
 
-static aclError add_callback(const struct callback *c, bool given)
+static aclError add_callback(const char *what, const struct callback *c, bool given)
 {
 	aclError ret = ACL_SUCCESS;
 	u32 i;
 
 	if (!given)
-		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "the callback is NULL");
+		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: the callback is NULL", what);
 	pthread_mutex_lock(&npuacl.lock);
 	for (i = 0; i < ncallbacks && !ret; i++)
 		if (callbacks[i].type == c->type && callbacks[i].init == c->init &&
 		    callbacks[i].finalize == c->finalize)
-			ret = npuacl_fail(ACL_ERROR_INVALID_PARAM, "this callback is registered already");
+			ret = npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: this callback is registered already", what);
 	if (!ret && ncallbacks == MAX_CALLBACKS)
-		ret = npuacl_fail(ACL_ERROR_STORAGE_OVER_LIMIT, "%u callbacks are registered, the most there can be",
-				  ncallbacks);
+		ret = npuacl_fail(ACL_ERROR_STORAGE_OVER_LIMIT, "%s: %u callbacks are registered, the most there can be",
+				  what, ncallbacks);
 	if (!ret)
 		callbacks[ncallbacks++] = *c;
 	pthread_mutex_unlock(&npuacl.lock);
 	return ret;
 }
 
-static aclError remove_callback(const struct callback *c)
+static aclError remove_callback(const char *what, const struct callback *c)
 {
 	aclError ret = ACL_SUCCESS;
 	u32 i;
@@ -222,7 +223,7 @@ static aclError remove_callback(const struct callback *c)
 		    callbacks[i].finalize == c->finalize)
 			break;
 	if (i == ncallbacks) {
-		ret = npuacl_fail(ACL_ERROR_INVALID_PARAM, "no such callback is registered");
+		ret = npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: no such callback is registered", what);
 	} else {
 		ncallbacks--;
 		memmove(&callbacks[i], &callbacks[i + 1], (ncallbacks - i) * sizeof(*c));
@@ -235,14 +236,14 @@ aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFu
 {
 	struct callback c = { .type = type, .init = cbFunc, .user = userData };
 
-	return add_callback(&c, cbFunc);
+	return add_callback(__func__, &c, cbFunc);
 }
 
 aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc)
 {
 	struct callback c = { .type = type, .init = cbFunc };
 
-	return remove_callback(&c);
+	return remove_callback(__func__, &c);
 }
 
 aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc,
@@ -250,14 +251,14 @@ aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCa
 {
 	struct callback c = { .type = type, .finalize = cbFunc, .user = userData };
 
-	return add_callback(&c, cbFunc);
+	return add_callback(__func__, &c, cbFunc);
 }
 
 aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc)
 {
 	struct callback c = { .type = type, .finalize = cbFunc };
 
-	return remove_callback(&c);
+	return remove_callback(__func__, &c);
 }
 
 /* Without the lock: they may call us. */

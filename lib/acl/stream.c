@@ -486,23 +486,28 @@ aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *grea
 	return ACL_SUCCESS;
 }
 
-aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode)
+aclError npuacl_stream_failure_mode(const char *what, aclrtStream stream, u64 mode)
 {
 	struct npuacl_stream *s;
 	aclError ret;
 
 	if (!stream)
-		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "aclrtSetStreamFailureMode: not for the default stream");
+		return npuacl_fail(ACL_ERROR_INVALID_PARAM, "%s: the failure mode is not for the default stream", what);
 	if (mode != ACL_CONTINUE_ON_FAILURE && mode != ACL_STOP_ON_FAILURE)
 		return npuacl_fail(ACL_ERROR_INVALID_PARAM,
-				   "aclrtSetStreamFailureMode: mode %" PRIu64 "; 0 (continue) or 1 (stop)", mode);
+				   "%s: mode %" PRIu64 "; 0 (continue) or 1 (stop)", what, mode);
 	ret = npuacl_stream(stream, &s);
 	if (ret)
 		return ret;
 	if (s->mode_set)
 		return npuacl_fail(ACL_ERROR_RT_PARAM_INVALID,
-				   "aclrtSetStreamFailureMode: stream %u has a mode already; it can be set once", s->id);
+				   "%s: stream %u has a failure mode already; it can be set once", what, s->id);
 	s->mode_set = true;
 	WRITE_ONCE(s->stop_on_error, mode == ACL_STOP_ON_FAILURE);
 	return ACL_SUCCESS;
+}
+
+aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode)
+{
+	return npuacl_stream_failure_mode("aclrtSetStreamFailureMode", stream, mode);
 }

@@ -174,7 +174,7 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 		return ret;
 	switch (stmAttrType) {
 	case ACL_STREAM_ATTR_FAILURE_MODE:
-		return aclrtSetStreamFailureMode(stream, value->failureMode);
+		return npuacl_stream_failure_mode(what, stream, value->failureMode);
 	case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
 		return aclrtSetStreamOverflowSwitch(stream, value->overflowSwitch);
 	case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
