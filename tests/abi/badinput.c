@@ -407,7 +407,8 @@ int main(int argc, char **argv)
 	printf("badinput: %u functions, %lu calls (%lu refused, %lu succeeded, %lu not made) in %lu processes; %lu of %lu succeed when all is right; %lu mistakes\n",
 	       functions, sum.calls, sum.failed, sum.succeeded, sum.skipped, sum.children,
 	       sum.right_ok, sum.right, sum.bad);
-	if (!*argv && sum.right_ok < sum.right / 3 * 2) {
+	/* those that need a peer or a state are the rest */
+	if (!*argv && sum.right_ok < sum.right / 5 * 3) {
 		puts("FAILED: too few calls succeed when all is right: the others show little");
 		sum.bad++;
 	}
