@@ -423,7 +423,10 @@ ok '--keep-going: all are told of' is "$(grep -c 'exited with code [46]' "$tmp/e
 run -n 2 "$tmp/none"
 ok 'no such file' rc_is 127
 ok 'no such file: said once' is "$(wc -l <"$tmp/err")" 1
+# a folder of the path that this user may not look into would be the error that counts
+path=$PATH PATH=/usr/bin:/bin
 run -n 2 npuemu-no-such-program
+PATH=$path
 ok 'no such program' rc_is 127
 ok 'no such program: what to do' err_has 'PATH.*\./npuemu-no-such-program'
 run -n 2 "$tmp"
