@@ -379,15 +379,30 @@ static void meeting(struct ht_rank *r)
 	ht_add(1, 1);
 }
 
+/* Processes of the board that have at least @n buffers: the last thing that a rank makes before it joins. */
+static uint32_t with_buffers(struct npuemu *ctx, uint32_t n)
+{
+	struct npuemu_process_info list[16];
+	int found = npuemu_process_list(ctx, list, 16), i;
+	uint32_t count = 0;
+
+	for (i = 0; i < found && i < 16; i++)
+		count += list[i].buffers >= n;
+	return count;
+}
+
 static void killed_meeting(void **state)
 {
 	struct ht_job job = { .ranks = 3, .processes = true, .bare = true, .fn = meeting };
 	struct npuemu *ctx = sys_open();
+	int64_t end;
 
 	(void)state;
 	ht_begin(&job);
 	ht_await(0, 3);
-	sys_nap(300);
+	for (end = sys_deadline(); with_buffers(ctx, 1) < 3;)
+		sys_true(sys_retry(end), "the ranks do not come to their meeting");
+	sys_nap(500);
 	ht_kill(&job, 2);
 	ht_end(&job);
 	sys_eq(ht_get(1), 2);
