@@ -20,7 +20,7 @@
 
 #define LOOK_NS		100000000ll	/* are the others alive? */
 #define BATCH		32u		/* steps of a lane that one doorbell starts */
-#define BATCH_BYTES	(512u << 10)
+#define BATCH_BYTES	(64u << 10)	/* a helper's turn: with more the engine's thread would be called, too */
 
 /* ---- Its end --------------------------------------------------------------------------- */
 
@@ -326,7 +326,9 @@ static bool carry(struct hccl_op *op, struct hccl_slot *slot, u32 r, struct npua
 	while (at < lane->n && good) {
 		const struct hccl_step *st = &lane->step[at];
 
-		for (n = 0; at + n < lane->n && n < BATCH && b.bytes < BATCH_BYTES && good; n++, st++) {
+		for (n = 0; at + n < lane->n && n < BATCH && good; n++, st++) {
+			if (b.bytes && st->kind != HCCL_WAIT && b.bytes + st->bytes > BATCH_BYTES)
+				break;
 			if (st->kind == HCCL_WAIT) {
 				if (!reached(slot, st))
 					break;
