@@ -75,6 +75,17 @@ static aclError open_buffer(struct hccl_comm *c, u32 rank, const struct hccl_ref
 	return ret;
 }
 
+/* What was not used for longest: an operation has no more than three buffers of a rank at a time. */
+static struct hccl_open *oldest(struct hccl_peer *p)
+{
+	u32 i, best = 0;
+
+	for (i = 1; i < HCCL_OPENS; i++)
+		if (p->open[i].used < p->open[best].used)
+			best = i;
+	return &p->open[best];
+}
+
 u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, bool message, const struct hccl_ref *ref, u64 drops)
 {
 	struct hccl_peer *p = &c->peer[message ? c->ranks + rank : rank];
@@ -92,8 +103,10 @@ u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, bool message, const struct hccl
 		p->drops = drops;
 	}
 	for (i = 0; i < HCCL_OPENS; i++)
-		if (p->open[i].key == ref->key)
+		if (p->open[i].key == ref->key) {
+			p->open[i].used = ++p->clock;
 			return p->open[i].ptr + off;
+		}
 	ret = open_buffer(c, rank, ref, &new);
 	if (ret) {
 		hccl_group_check(c);	/* most likely it has died, and that is what to say */
@@ -102,9 +115,10 @@ u8 *hccl_ref_open(struct hccl_comm *c, u32 rank, bool message, const struct hccl
 					c->rank, npuacl_self.message);
 		return NULL;
 	}
-	o = &p->open[p->next++ % HCCL_OPENS];
+	o = oldest(p);
 	if (o->key)
 		forget(o);
+	new.used = ++p->clock;
 	*o = new;
 	return o->ptr + off;
 }

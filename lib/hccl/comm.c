@@ -73,7 +73,6 @@ static HcclResult transport(const char *what, struct hccl_comm *c)
 	if (hccl_jetty_make(c))
 		npuemu_log(NPUEMU_LOG_WARN, "hccl: rank %u has no UDMA queue, so that no rank will use any: %s", c->rank,
 			   npuemu_errmsg());
-	c->jetty_last = c->jetty ? npuemu_last_wqe(c->jetty) : 0;
 	return HCCL_SUCCESS;
 }
 

@@ -174,6 +174,7 @@ struct hccl_local {
 /* A buffer of another rank's, opened here. */
 struct hccl_open {
 	u64 key;
+	u64 used;
 	struct npuacl_import *import;
 	u8 *ptr;
 	struct npuacl_span *span;	/* of several parts: instead of an import */
@@ -183,7 +184,7 @@ struct hccl_open {
 
 struct hccl_peer {
 	u64 drops;			/* what it had taken back when we looked last */
-	u32 next;			/* to be replaced */
+	u64 clock;			/* uses, so far */
 	struct hccl_open open[HCCL_OPENS];
 };
 

@@ -18,8 +18,11 @@ int hccl_jetty_make(struct hccl_comm *c)
 	struct npuemu_queue_attr attr = {
 		.size = sizeof(attr), .device = c->dev->phys, .type = NPUEMU_QUEUE_UDMA, .depth = DEPTH,
 	};
+	int err = npuemu_queue_create(npuacl.board, &attr, &c->jetty);
 
-	return npuemu_queue_create(npuacl.board, &attr, &c->jetty);
+	if (!err)
+		c->jetty_last = npuemu_last_wqe(c->jetty);
+	return err;
 }
 
 void hccl_jetty_unmake(struct hccl_comm *c)

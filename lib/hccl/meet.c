@@ -396,6 +396,9 @@ static HcclResult by_table(const char *what, const char *path, u32 rank, const H
 	ret = (HcclResult)hccl_ranktable_has(&t, path, rank, why, sizeof(why));
 	if (ret)
 		ret = hccl_fail_why(ret, what, why);
+	else if (t.nranks > HCCL_MAX_RANKS)
+		ret = hccl_fail(HCCL_E_PARA, "EI0014", "%s: %s has %u ranks; %u can be in a communicator", what, path, t.nranks,
+				HCCL_MAX_RANKS);
 	else if (t.rank[rank].device != dev->phys)
 		npuemu_log(NPUEMU_LOG_WARN, "%s: rank %u is on device %u, %s says %u", what, rank, dev->phys, path,
 			   t.rank[rank].device);

@@ -134,6 +134,27 @@ static aclError copy(struct hccl_comm *c, u8 *dst, const u8 *src, u64 bytes, boo
 	return err;
 }
 
+/* READ by the queue, at most so much by one WQE. */
+#define WQE_BYTES	(1ull << 30)
+
+static bool fetch(struct hccl_comm *c, const struct item *i, struct hccl_mail *m)
+{
+	u64 done, n;
+	bool good = true;
+
+	pthread_mutex_lock(&c->wire);
+	for (done = 0; done < i->bytes && good; done += n) {
+		n = i->bytes - done < WQE_BYTES ? i->bytes - done : WQE_BYTES;
+		good = hccl_jetty_post(c, false, (u8 *)(uintptr_t)m->to.va + done, &m->from, done, n, false, 0);
+		if (good)
+			good = hccl_jetty_flush(c);
+		else
+			hccl_group_fail(c, HCCL_E_INTERNAL, "EI9999", "rank %u: its queue has no room for a WQE", c->rank);
+	}
+	pthread_mutex_unlock(&c->wire);
+	return good;
+}
+
 static void move(struct hccl_comm *c, const struct item *i, struct hccl_mail *m)
 {
 	u32 from = i->send ? c->rank : i->peer, to = i->send ? i->peer : c->rank;
@@ -141,13 +162,8 @@ static void move(struct hccl_comm *c, const struct item *i, struct hccl_mail *m)
 	u8 *src, *dst;
 
 	if (i->bytes && c->queued && from != to) {
-		pthread_mutex_lock(&c->wire);
-		if (!hccl_jetty_post(c, false, (u8 *)(uintptr_t)m->to.va, &m->from, 0, i->bytes, false, 0))
-			hccl_group_fail(c, HCCL_E_INTERNAL, "EI9999", "rank %u: its queue has no room for a message of %" PRIu64 " bytes",
-					c->rank, i->bytes);
-		else if (hccl_jetty_flush(c))
+		if (fetch(c, i, m))
 			smp_store_release(&m->done, i->n);
-		pthread_mutex_unlock(&c->wire);
 		return;
 	}
 	if (i->bytes) {

@@ -75,6 +75,10 @@ static HcclResult renew(struct hccl_comm *c, const char *what)
 	if (ret)
 		return ret;
 	reset_ours(c);
+	/* an error has left it flushed, and its CQ with what came after */
+	hccl_jetty_unmake(c);
+	if (c->queued && hccl_jetty_make(c))
+		return hccl_fail(HCCL_E_RUNTIME, "EI9999", "%s: rank %u has no UDMA queue any more: %s", what, c->rank, npuemu_errmsg());
 	ret = hccl_exchange(c, what, &mine, 0, all);
 	if (ret)
 		return ret;

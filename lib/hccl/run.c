@@ -101,6 +101,7 @@ static void arrive(struct hccl_op *op)
 	struct hccl_slot *slot;
 	u32 k;
 
+	op->last = false;
 	WRITE_ONCE(op->seq, ++c->begun);
 	op->want.seq = op->seq;
 	op->want.drops = npuacl_export_drops();

@@ -212,6 +212,40 @@ static void models(void **state)
 	ht_run_both(model, 2, false);
 }
 
+/* More buffers than a process keeps open of a peer, in any order: none is closed under an operation. */
+#define BUFFERS	40u
+
+static void many_buffers(struct ht_rank *r)
+{
+	void *buf[BUFFERS];
+	uint32_t mine[COUNT], want[COUNT], i, k, in, out, seed = 1;
+
+	for (k = 0; k < BUFFERS; k++) {
+		for (i = 0; i < COUNT; i++)
+			mine[i] = (r->rank + 1) * (k + 1) + i;
+		buf[k] = ht_device(sizeof(mine), mine);
+	}
+	for (k = 0; k < 200; k++) {
+		seed = seed * 1103515245u + 12345u;
+		in = (seed >> 16) % (BUFFERS / 2);
+		out = BUFFERS / 2 + (seed >> 24) % (BUFFERS / 2);
+		for (i = 0; i < COUNT; i++)
+			want[i] = r->ranks * (r->ranks + 1) / 2 * (in + 1) + r->ranks * i;
+		ht_ok(HcclAllReduce(buf[in], buf[out], COUNT, HCCL_DATA_TYPE_UINT32, HCCL_REDUCE_SUM, r->comm,
+				    r->stream));
+		ht_sync(r);
+		ht_compare("a sum", buf[out], want, sizeof(want));
+	}
+	for (k = 0; k < BUFFERS; k++)
+		acl_ok(aclrtFree(buf[k]));
+}
+
+static void buffers(void **state)
+{
+	(void)state;
+	ht_run_both(many_buffers, 3, false);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -220,6 +254,7 @@ int main(void)
 		ht_test(destroyed),
 		ht_test(deep_queue),
 		ht_test(models),
+		ht_test(buffers),
 	};
 
 	ht_start();
