@@ -25,8 +25,8 @@
  * user's.  So users are apart, and lists of process ids find mistakes among the processes
  * of one user: it is the importer's library that looks at them.
  *
- * Order of locks: npuacl.lock, npuacl_vmm.lock, the one of export.c or import.c, that of
- * address.c.
+ * Order of locks: npuacl.lock, npuacl_vmm.lock, that of address.c, the one of window.c, that of
+ * export.c or import.c.
  */
 #ifndef NPUACL_SHARE_H
 #define NPUACL_SHARE_H

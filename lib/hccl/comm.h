@@ -19,7 +19,7 @@
  *   group.c      the group: who is in it, who is alive, what went wrong
  *   comm.c       communicators: made, asked about, destroyed
  *   meet.c       how ranks find each other: root info, rank tables, sub-communicators
- *   fail.c       what went wrong, for the thread that asks
+ *   error.c      results in words (what went wrong: fail.h of lib/transport)
  *   diagnose.c   who waits for whom
  *   res.h        what else a rank has: windows, one-sided memory, contexts
  *
@@ -32,6 +32,7 @@
 #include <hccl/hccl_comm.h>
 #include <hccl/hccl_types.h>
 #include "config.h"
+#include "fail.h"
 #include "npuacl.h"
 #include "plan.h"
 #include "res.h"
@@ -233,23 +234,10 @@ struct hccl_comm {
 
 extern struct npuemu_slab hccl_comms;
 
-/* ---- fail.c ------------------------------------------------------------------------------------ */
+/* ---- error.c ------------------------------------------------------------------------------------ */
 
-void hccl_fail_say(HcclResult code, const char *family, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-/* Note family, code and message for this thread, give the code back. */
-#define hccl_fail(code, family, ...)						\
-	__extension__ ({							\
-		const HcclResult code__ = (code);				\
-		hccl_fail_say(code__, (family), __VA_ARGS__);			\
-		code__;								\
-	})
-/* The same, with a text that begins with its family: "EI0001: ...". */
-HcclResult hccl_fail_why(HcclResult code, const char *what, const char *why);
 /* A function that npuemu does not have: says so in the log, once a name. */
 HcclResult npuemu_hccl_unsupported(const char *name, HcclResult code);
-/* After a call of lib/acl that failed and said why: the code that fits. */
-HcclResult hccl_fail_acl(aclError err, const char *what);
 
 /* ---- group.c ------------------------------------------------------------------------------------ */
 

@@ -28,9 +28,9 @@ struct npuemu_slab hcomm_configs = {
 static HcclResult config(const char *what, HcommChannelConfig handle, struct config **out)
 {
 	if (!handle)
-		return hcomm_null(what, "config");
+		return hccl_null(what, "config");
 	if (!npuemu_slab_alive(&hcomm_configs, handle))
-		return hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p is no configuration, or has been destroyed", what, handle);
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p is no configuration, or has been destroyed", what, handle);
 	*out = handle;
 	return HCCL_SUCCESS;
 }
@@ -41,11 +41,11 @@ HcommResult HcommChannelConfigCreate(HcommChannelConfig *config)
 	struct config *c;
 
 	if (!config)
-		return hcomm_null(what, "config");
+		return hccl_null(what, "config");
 	hcomm_watch_forks();
 	c = npuemu_slab_alloc(&hcomm_configs);
 	if (!c)
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: this process has %u configurations, the most it can", what,
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: this process has %u configurations, the most it can", what,
 				  hcomm_configs.max);
 	npuemu_slab_publish(&hcomm_configs, c);
 	*config = c;
@@ -61,7 +61,7 @@ HcommResult HcommChannelConfigDestroy(HcommChannelConfig handle)
 	if (ret)
 		return ret;
 	if (!npuemu_slab_retire(&hcomm_configs, c))
-		return hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p has been destroyed already", what, handle);
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p has been destroyed already", what, handle);
 	npuemu_slab_free(&hcomm_configs, c);
 	return HCCL_SUCCESS;
 }
@@ -75,9 +75,9 @@ HcommResult HcommChannelConfigSetInt(HcommChannelConfig handle, HcommChannelConf
 	if (ret)
 		return ret;
 	if (type != HCOMM_CHANNEL_CONFIG_TYPE_IS_SHARED_QUEUE)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: there is no type %d", what, (int)type);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no type %d", what, (int)type);
 	if (value > 1)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: whether channels share a queue is 0 or 1, not %u", what, value);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: whether channels share a queue is 0 or 1, not %u", what, value);
 	c->shared_queue = value;
 	return HCCL_SUCCESS;
 }
@@ -88,18 +88,18 @@ static HcclResult check_header(const char *what, const HcommChannelDesc *d, u32 
 {
 	if (d->header.magicWord != HCOMM_CHANNEL_MAGIC_WORD || !d->header.version ||
 	    d->header.version > HCOMM_CHANNEL_VERSION)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: a description of version %u, magic word %#x: HcommChannelDescInit() prepares it",
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: a description of version %u, magic word %#x: HcommChannelDescInit() prepares it",
 				  what, d->header.version, d->header.magicWord);
 	if (d->header.size < V1_SIZE || (n > 1 && d->header.size != sizeof(*d)))
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: a description of %u bytes; version %u has %zu", what,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: a description of %u bytes; version %u has %zu", what,
 				  d->header.size, HCOMM_CHANNEL_VERSION, sizeof(*d));
 	if (d->socket)
-		return hcomm_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: socket: the ends of a channel find each other without; it has to be NULL",
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: socket: the ends of a channel find each other without; it has to be NULL",
 				  what);
 	if (d->role < HCOMM_SOCKET_ROLE_RESERVED || d->role > HCOMM_SOCKET_ROLE_SERVER)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: there is no role %d", what, (int)d->role);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no role %d", what, (int)d->role);
 	if (d->notifyNum > HCOMM_NOTIFIES)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: %u notifies; an endpoint has %u for all its channels", what,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %u notifies; an endpoint has %u for all its channels", what,
 				  d->notifyNum, HCOMM_NOTIFIES);
 	return HCCL_SUCCESS;
 }
@@ -114,10 +114,10 @@ static HcclResult check_engine(const char *what, CommEngine engine)
 		return HCCL_SUCCESS;
 	case COMM_ENGINE_AIV:
 	case COMM_ENGINE_CCU:
-		return hcomm_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: engine %s is not supported; CPU, CPU_TS, AICPU and AICPU_TS are",
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: engine %s is not supported; CPU, CPU_TS, AICPU and AICPU_TS are",
 				  what, engine == COMM_ENGINE_AIV ? "AIV" : "CCU");
 	default:
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: there is no engine %d", what, (int)engine);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no engine %d", what, (int)engine);
 	}
 }
 
@@ -133,9 +133,9 @@ static HcclResult forced(const char *what, u32 *path)
 		return HCCL_SUCCESS;
 	}
 	if (strcmp(v, "queue"))
-		return hcomm_fail(HCCL_E_PARA, "EI0001", "%s: NPUEMU_TRANSPORT is \"%.20s\"; queue or mapped (or not set)", what, v);
+		return hccl_fail(HCCL_E_PARA, "EI0001", "%s: NPUEMU_TRANSPORT is \"%.20s\"; queue or mapped (or not set)", what, v);
 	if (!npuacl.info.has_udma)
-		return hcomm_fail(HCCL_E_NOT_SUPPORT, "EI0001", "%s: NPUEMU_TRANSPORT is queue, but machine %s has no UDMA", what,
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0001", "%s: NPUEMU_TRANSPORT is queue, but machine %s has no UDMA", what,
 				  npuacl.info.machine);
 	*path = HCOMM_QUEUE;
 	return HCCL_SUCCESS;
@@ -146,7 +146,7 @@ static HcclResult name_of(const char *what, const HcommChannelDesc *d, char *nam
 	const char *s = d->header.version >= 2 && d->header.size == sizeof(*d) ? d->channelName : NULL;
 
 	if (s && strnlen(s, HCOMM_CHANNEL_NAME_MAX_LEN + 1) > HCOMM_CHANNEL_NAME_MAX_LEN)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: channelName has more than %u characters", what,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: channelName has more than %u characters", what,
 				  HCOMM_CHANNEL_NAME_MAX_LEN);
 	snprintf(name, HCOMM_CHANNEL_NAME_MAX_LEN + 1, "%s", s ? s : "");
 	return HCCL_SUCCESS;
@@ -162,7 +162,7 @@ static HcclResult take_words(const char *what, struct hcomm_endpoint *ep, u32 n,
 	for (i = 0; i < HCOMM_NOTIFIES && run < n; i++)
 		run = ep->taken[i / 64] & 1ull << i % 64 ? 0 : run + 1;
 	if (run < n)
-		return hcomm_fail(HCCL_E_UNAVAIL, "EI0003", "%s: %u more notifies: the endpoint has %u for all its channels", what, n,
+		return hccl_fail(HCCL_E_UNAVAIL, "EI0003", "%s: %u more notifies: the endpoint has %u for all its channels", what, n,
 				  HCOMM_NOTIFIES);
 	*at = i - n;
 	for (i = *at; i < *at + n; i++) {
@@ -191,7 +191,7 @@ static HcclResult take_offer(const char *what, struct hcomm_endpoint *ep, u32 *a
 			break;
 	}
 	if (i == HCOMM_CHANNELS)
-		return hcomm_fail(HCCL_E_UNAVAIL, "EI0003", "%s: the endpoint has %u channels, the most it can", what,
+		return hccl_fail(HCCL_E_UNAVAIL, "EI0003", "%s: the endpoint has %u channels, the most it can", what,
 				  HCOMM_CHANNELS);
 	*at = i;
 	return HCCL_SUCCESS;
@@ -255,7 +255,7 @@ static HcclResult make(const char *what, struct hcomm_endpoint *ep, const HcommC
 		return ret;
 	ch = npuemu_slab_alloc(&hcomm_channels);
 	if (!ch)
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: this process has %u channels, the most it can", what,
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: this process has %u channels, the most it can", what,
 				  hcomm_channels.max);
 	ch->ep = ep;
 	ch->own = ep->desk;
@@ -292,9 +292,9 @@ static HcclResult create(const char *what, EndpointHandle endpoint, CommEngine e
 	if (!ret)
 		ret = check_engine(what, engine);
 	if (!ret && (!descs || !channels))
-		ret = hcomm_null(what, descs ? "channels" : "channelDescs");
+		ret = hccl_null(what, descs ? "channels" : "channelDescs");
 	if (!ret && !n)
-		ret = hcomm_fail(HCCL_E_PARA, "EI0003", "%s: channelNum is 0", what);
+		ret = hccl_fail(HCCL_E_PARA, "EI0003", "%s: channelNum is 0", what);
 	for (i = 0; !ret && i < n; i++)
 		ret = make(what, ep, &descs[i], n, &channels[i]);
 	if (ret && i > 1) {
@@ -332,7 +332,7 @@ static HcclResult find(const char *what, ChannelHandle handle, struct hcomm_chan
 
 	if (!npuemu_slab_holds(&hcomm_channels, ch, NPUEMU_SLAB_SIZE(*ch)) || ch->ep->board != npuacl.board ||
 	    READ_ONCE(ch->closing))
-		return hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %#" PRIx64 " is no channel, or has been destroyed", what,
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %#" PRIx64 " is no channel, or has been destroyed", what,
 				  (u64)handle);
 	*out = ch;
 	return HCCL_SUCCESS;
@@ -343,7 +343,7 @@ HcclResult hcomm_channel(const char *what, ChannelHandle handle, struct hcomm_ch
 	HcclResult ret = find(what, handle, out);
 
 	if (!ret && unlikely(!smp_load_acquire(&(*out)->ready)))
-		ret = hcomm_fail(HCCL_E_AGAIN, "EI0003", "%s: the channel is not ready: HcommChannelGetStatus() tells when it is", what);
+		ret = hccl_fail(HCCL_E_AGAIN, "EI0003", "%s: the channel is not ready: HcommChannelGetStatus() tells when it is", what);
 	return ret;
 }
 
@@ -355,7 +355,7 @@ HcommResult HcommChannelGetStatus(const ChannelHandle *channelList, uint32_t lis
 	u32 i;
 
 	if (!channelList || !statusList)
-		return hcomm_null(what, channelList ? "statusList" : "channelList");
+		return hccl_null(what, channelList ? "statusList" : "channelList");
 	for (i = 0; i < listNum && !ret; i++)
 		ret = find(what, channelList[i], &ch);
 	for (i = 0; i < listNum && !ret; i++) {
@@ -402,13 +402,13 @@ HcommResult HcommChannelDestroy(const ChannelHandle *channels, uint32_t channelN
 	u32 i;
 
 	if (!channels)
-		return hcomm_null(what, "channels");
+		return hccl_null(what, "channels");
 	for (i = 0; i < channelNum && !ret; i++)
 		ret = find(what, channels[i], &ch);
 	for (i = 0; i < channelNum && !ret; i++) {
 		ret = find(what, channels[i], &ch);
 		if (!ret && !npuemu_slab_retire(&hcomm_channels, ch))
-			ret = hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: channel %u of the list has been destroyed already", what, i);
+			ret = hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: channel %u of the list has been destroyed already", what, i);
 		if (ret)
 			break;
 		WRITE_ONCE(ch->closing, true);

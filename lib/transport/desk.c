@@ -46,11 +46,11 @@ HcclResult hcomm_desk_make(const char *what, struct npuacl_device *dev, const st
 	int err;
 
 	if (!d)
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
 	err = npuemu_buf_alloc(npuacl.board, dev->phys, sizeof(*d->pub), 0, &d->buf);
 	if (err) {
 		free(d);
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: %zu bytes for an endpoint on device %u: %s", what,
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: %zu bytes for an endpoint on device %u: %s", what,
 				  sizeof(*d->pub), dev->id, npuemu_errmsg());
 	}
 	d->refs = 1;
@@ -60,7 +60,7 @@ HcclResult hcomm_desk_make(const char *what, struct npuacl_device *dev, const st
 	d->pub->device = dev->phys;
 	d->pub->self = *self;
 	if (npuacl.info.has_udma && show_words(d))
-		ret = hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: no segment for the notifies of an endpoint: %s", what,
+		ret = hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: no segment for the notifies of an endpoint: %s", what,
 				 npuemu_errmsg());
 	smp_store_release(&d->pub->magic, HCOMM_MAGIC);
 	pthread_mutex_lock(&desks.lock);
@@ -69,7 +69,7 @@ HcclResult hcomm_desk_make(const char *what, struct npuacl_device *dev, const st
 	/* from here on others find it */
 	memcpy(r.note, self, sizeof(*self));
 	if (!ret)
-		ret = hcomm_fail_acl(npuacl_export_add(what, d->buf, &r, &d->key), what);
+		ret = hccl_fail_acl(npuacl_export_add(what, d->buf, &r, &d->key), what);
 	pthread_mutex_unlock(&desks.lock);
 	if (ret) {
 		hcomm_desk_put(d);
@@ -88,21 +88,21 @@ static HcclResult import(const char *what, const struct npuacl_key *key, struct 
 
 	err = npuacl_export_find(what, key, NPUACL_EXPORT_ENDPOINT, &r);
 	if (err)
-		return hcomm_fail_acl(err, what);
+		return hccl_fail_acl(err, what);
 	d = calloc(1, sizeof(*d));
 	if (!d)
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
 	err = npuacl_import_get(what, &r, &d->import);
 	if (err) {
 		free(d);
-		return hcomm_fail_acl(err, what);
+		return hccl_fail_acl(err, what);
 	}
 	d->key = *key;
 	d->pub = (struct hcomm_public *)(void *)(d->import->ptr + r.offset);
 	if (r.size != sizeof(*d->pub) || smp_load_acquire(&d->pub->magic) != HCOMM_MAGIC || d->pub->version != HCOMM_VERSION) {
 		npuacl_import_put(d->import);
 		free(d);
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: the endpoint of process %u is another version's, or damaged", what,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: the endpoint of process %u is another version's, or damaged", what,
 				  r.exporter);
 	}
 	d->refs = 1;

@@ -10,7 +10,7 @@
 
 static HcclResult broken(const char *what, struct hcomm_channel *ch)
 {
-	return hcomm_fail((HcclResult)ch->broken, "EI0006", "%s: %s", what, ch->why);
+	return hccl_fail((HcclResult)ch->broken, "EI0006", "%s: %s", what, ch->why);
 }
 
 static HcclResult by_mapping(const char *what, struct hcomm_channel *ch, struct hcomm_item *it, u32 n)
@@ -24,7 +24,7 @@ static HcclResult by_mapping(const char *what, struct hcomm_channel *ch, struct 
 		if (!bad)
 			continue;
 		hcomm_item_text(&it[done], text, sizeof(text));
-		return hcomm_fail(bad, "EI0006", "%s: %s: %s", what, text, why);
+		return hccl_fail(bad, "EI0006", "%s: %s: %s", what, text, why);
 	}
 	return HCCL_SUCCESS;
 }
@@ -136,7 +136,7 @@ static HcclResult wait_for(const char *what, struct hcomm_channel *ch, const str
 		now = npuemu_now_ns();
 		hcomm_item_text(it, text, sizeof(text));
 		if (it->timeout_ns && now - begin >= it->timeout_ns)
-			return hcomm_fail(HCCL_E_TIMEOUT, "EI0002", "%s: %s: nothing came for %.3f s", what, text,
+			return hccl_fail(HCCL_E_TIMEOUT, "EI0002", "%s: %s: nothing came for %.3f s", what, text,
 					  (double)it->timeout_ns / 1e9);
 		if (!hcomm_channel_whole(ch))
 			return hcomm_take(it->word) ? HCCL_SUCCESS : broken(what, ch);

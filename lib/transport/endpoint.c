@@ -73,13 +73,13 @@ static HcclResult protocol(const char *what, u32 n, const struct protocol **out)
 	const struct protocol *p = &protocols[n < ARRAY_SIZE(protocols) ? n : 0];
 
 	if (n >= ARRAY_SIZE(protocols))
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: protocol %d; there are 0 (HCCS) to %zu", what, (int)n,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: protocol %d; there are 0 (HCCS) to %zu", what, (int)n,
 				  ARRAY_SIZE(protocols) - 1);
 	if (!p->here)
-		return hcomm_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: protocol %s: networks between servers are not emulated", what,
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: protocol %s: networks between servers are not emulated", what,
 				  p->name);
 	if (p->ub != !!npuacl.info.has_udma && n != COMM_PROTOCOL_PCIE)
-		return hcomm_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: machine %s does not have protocol %s; it has %s", what,
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: machine %s does not have protocol %s; it has %s", what,
 				  npuacl.info.machine, p->name,
 				  npuacl.info.has_udma ? "UB_CTP, UBC_TP, UB_RTP, UB_MEM and PCIE" :
 				  "HCCS, HCCS_ONLY, SIO and PCIE");
@@ -110,7 +110,7 @@ static HcclResult address(const char *what, const CommAddr *a, struct hcomm_iden
 		n = sizeof(a->eid);
 		break;
 	default:
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: there is no type of address %d", what, (int)a->type);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no type of address %d", what, (int)a->type);
 	}
 	id->addr_type = (u32)a->type;
 	memcpy(id->addr, a->raws, n);
@@ -138,7 +138,7 @@ HcclResult hcomm_identify(const char *what, const EndpointDesc *d, struct hcomm_
 		id->loc_id = d->loc.host.id;
 		return HCCL_SUCCESS;
 	default:
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: there is no type of location %d; it is a device (0) or the host (1)",
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no type of location %d; it is a device (0) or the host (1)",
 				  what, (int)d->loc.locType);
 	}
 }
@@ -182,9 +182,9 @@ static HcclResult offered(const char *what, s32 dev, const CommProtocol **list, 
 	aclError err = npuacl_open();
 
 	if (err)
-		return hcomm_fail_acl(err, what);
+		return hccl_fail_acl(err, what);
 	if (dev < 0 || dev >= (s32)npuacl.info.devices)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: device %d; the machine has 0 to %u", what, dev,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: device %d; the machine has 0 to %u", what, dev,
 				  npuacl.info.devices - 1);
 	*list = npuacl.info.has_udma ? ub : hccs;
 	*n = npuacl.info.has_udma ? ARRAY_SIZE(ub) : ARRAY_SIZE(hccs);
@@ -197,7 +197,7 @@ HcommResult HcommEndpointGetDescNum(int32_t devPhyId, uint32_t *descNum)
 	const CommProtocol *list;
 
 	if (!descNum)
-		return hcomm_null(what, "descNum");
+		return hccl_null(what, "descNum");
 	return offered(what, devPhyId, &list, descNum);
 }
 
@@ -236,12 +236,12 @@ HcommResult HcommEndpointGetDescs(int32_t devPhyId, uint32_t *descNum, EndpointD
 	u32 n, i;
 
 	if (!descNum || !endpointDescs)
-		return hcomm_null(what, descNum ? "endpointDescs" : "descNum");
+		return hccl_null(what, descNum ? "endpointDescs" : "descNum");
 	ret = offered(what, devPhyId, &list, &n);
 	if (ret)
 		return ret;
 	if (*descNum < n)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: room for %u descriptions; there are %u (HcommEndpointGetDescNum)",
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: room for %u descriptions; there are %u (HcommEndpointGetDescNum)",
 				  what, *descNum, n);
 	for (i = 0; i < n; i++)
 		describe((u32)devPhyId, list[i], &endpointDescs[i]);
@@ -257,11 +257,11 @@ HcommResult HcommEndpointCheckFeature(HcommEndpointFeatureType feature, const En
 	HcclResult ret;
 
 	if (!endpoint || !isSupported)
-		return hcomm_null(what, endpoint ? "isSupported" : "endpoint");
+		return hccl_null(what, endpoint ? "isSupported" : "endpoint");
 	if (feature != HCOMM_ENDPOINT_FEATURE_NDA)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: there is no feature %d", what, (int)feature);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no feature %d", what, (int)feature);
 	err = npuacl_open();
-	ret = err ? hcomm_fail_acl(err, what) : hcomm_identify(what, endpoint, &id);
+	ret = err ? hccl_fail_acl(err, what) : hcomm_identify(what, endpoint, &id);
 	if (!ret)
 		*isSupported = false;	/* its networks are those between servers */
 	return ret;
@@ -274,9 +274,9 @@ HcclResult hcomm_endpoint(const char *what, EndpointHandle handle, struct hcomm_
 	struct hcomm_endpoint *ep = handle;
 
 	if (!ep)
-		return hcomm_null(what, "endpointHandle");
+		return hccl_null(what, "endpointHandle");
 	if (!npuemu_slab_holds(&hcomm_endpoints, ep, NPUEMU_SLAB_SIZE(*ep)) || ep->board != npuacl.board)
-		return hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p is no endpoint, or has been destroyed", what, handle);
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p is no endpoint, or has been destroyed", what, handle);
 	*out = ep;
 	return HCCL_SUCCESS;
 }
@@ -287,9 +287,9 @@ static HcclResult placed(const char *what, const struct hcomm_ident *id, struct 
 	aclError err = npuacl_current(&ctx);
 
 	if (err)
-		return hcomm_fail_acl(err, what);
+		return hccl_fail_acl(err, what);
 	if (id->loc_type == ENDPOINT_LOC_TYPE_DEVICE && id->loc_id != ctx->dev->phys)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: the endpoint is of physical device %u, but the thread has set %u (aclrtSetDevice)",
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: the endpoint is of physical device %u, but the thread has set %u (aclrtSetDevice)",
 				  what, id->loc_id, ctx->dev->phys);
 	*dev = ctx->dev;
 	return HCCL_SUCCESS;
@@ -305,9 +305,9 @@ HcommResult HcommEndpointCreate(const EndpointDesc *endpoint, EndpointHandle *en
 	aclError err;
 
 	if (!endpoint || !endpointHandle)
-		return hcomm_null(what, endpoint ? "endpointHandle" : "endpoint");
+		return hccl_null(what, endpoint ? "endpointHandle" : "endpoint");
 	err = npuacl_open();
-	ret = err ? hcomm_fail_acl(err, what) : hcomm_identify(what, endpoint, &id);
+	ret = err ? hccl_fail_acl(err, what) : hcomm_identify(what, endpoint, &id);
 	if (!ret)
 		ret = placed(what, &id, &dev);
 	if (ret)
@@ -315,7 +315,7 @@ HcommResult HcommEndpointCreate(const EndpointDesc *endpoint, EndpointHandle *en
 	hcomm_watch_forks();
 	ep = npuemu_slab_alloc(&hcomm_endpoints);
 	if (!ep)
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: this process has %u endpoints, the most it can", what,
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: this process has %u endpoints, the most it can", what,
 				  hcomm_endpoints.max);
 	ret = hcomm_desk_make(what, dev, &id, &ep->desk);
 	if (ret) {
@@ -358,10 +358,10 @@ HcommResult HcommEndpointDestroy(EndpointHandle endpointHandle)
 	mems = count_mems(ep);
 	/* of two threads that destroy it one does */
 	if (!channels && !mems && !npuemu_slab_retire(&hcomm_endpoints, ep))
-		ret = hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p has been destroyed already", what, endpointHandle);
+		ret = hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p has been destroyed already", what, endpointHandle);
 	pthread_mutex_unlock(&ep->lock);
 	if (channels || mems)
-		return hcomm_fail(HCCL_E_AGAIN, "EI0003", "%s: it has %u channels (HcommChannelDestroy, and what threads still do over them) and %u registrations (HcommMemUnreg)",
+		return hccl_fail(HCCL_E_AGAIN, "EI0003", "%s: it has %u channels (HcommChannelDestroy, and what threads still do over them) and %u registrations (HcommMemUnreg)",
 				  what, channels, mems);
 	if (ret)
 		return ret;
@@ -386,7 +386,7 @@ HcommResult HcommEndpointGetListenPort(EndpointHandle endpointHandle, uint32_t *
 	if (ret)
 		return ret;
 	if (!port)
-		return hcomm_null(what, "port");
+		return hccl_null(what, "port");
 	*port = ep->port;
 	return HCCL_SUCCESS;
 }

@@ -18,15 +18,15 @@ static HcclResult local(const char *what, const char *role, struct hcomm_channel
 	aclError err;
 
 	if (!va)
-		return hcomm_null(what, role);
+		return hccl_null(what, role);
 	err = npuacl_side(what, role, va, len, side);
 	if (err)
-		return hcomm_fail_acl(err, what);
+		return hccl_fail_acl(err, what);
 	if (side->split)
-		return hcomm_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: %s: %" PRIu64 " bytes from %#" PRIx64 " on are of several mappings",
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: %s: %" PRIu64 " bytes from %#" PRIx64 " on are of several mappings",
 				  what, role, len, va);
 	if (ch && ch->path == HCOMM_QUEUE && !hcomm_registered(ch->ep, va, len))
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: %s: %" PRIu64 " bytes from %#" PRIx64 " on are not registered with the channel's endpoint (HcommMemReg), which queues need",
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %s: %" PRIu64 " bytes from %#" PRIx64 " on are not registered with the channel's endpoint (HcommMemReg), which queues need",
 				  what, role, len, va);
 	return HCCL_SUCCESS;
 }
@@ -40,9 +40,9 @@ static HcclResult both_here(const char *what, struct npuacl_device *dev, struct 
 		ret = local(what, "src", NULL, it->src, it->len, &src);
 	if (ret)
 		return ret;
-	ret = hcomm_fail_acl(npuacl_sides(what, dev, &dst, &src), what);
+	ret = hccl_fail_acl(npuacl_sides(what, dev, &dst, &src), what);
 	if (!ret && it->dst != it->src && (it->dst - it->src < it->len || it->src - it->dst < it->len))
-		ret = hcomm_fail(HCCL_E_PARA, "EI0003", "%s: %" PRIu64 " bytes from %#" PRIx64 " and %#" PRIx64 " on overlap", what,
+		ret = hccl_fail(HCCL_E_PARA, "EI0003", "%s: %" PRIu64 " bytes from %#" PRIx64 " and %#" PRIx64 " on overlap", what,
 				 it->len, it->src, it->dst);
 	return ret;
 }
@@ -55,9 +55,9 @@ static HcclResult over_channel(const char *what, struct hcomm_channel *ch, struc
 	HcclResult ret;
 
 	if (!hcomm_channel_whole(ch))
-		return hcomm_fail((HcclResult)ch->broken, "EI0006", "%s: %s", what, ch->why);
+		return hccl_fail((HcclResult)ch->broken, "EI0006", "%s: %s", what, ch->why);
 	if (!far)
-		return hcomm_null(what, write ? "dst" : "src");
+		return hccl_null(what, write ? "dst" : "src");
 	ret = local(what, write ? "src" : "dst", ch, write ? it->src : it->dst, it->len, &side);
 	if (ret)
 		return ret;
@@ -113,11 +113,11 @@ static HcclResult reduction(const char *what, u32 type, u32 op, u32 *code, u32 *
 	u32 t;
 
 	if (op >= ARRAY_SIZE(ops))
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: there is no reduction %u", what, op);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no reduction %u", what, op);
 	if (type > HCOMM_DATA_TYPE_FP8E8M0 || type == HCOMM_DATA_TYPE_INT128 + 1)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: there is no data type %u", what, type);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no data type %u", what, type);
 	if (!ops[op] || !type_of(type, &t, bytes))
-		return hcomm_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: %s: engines reduce (u)int8, 16 and 32, fp16, fp32 and bfp16, by sum, max and min",
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: %s: engines reduce (u)int8, 16 and 32, fp16, fp32 and bfp16, by sum, max and min",
 				  what, ops[op] ? "data type" : "product");
 	*code = (u32)ops[op] << 4 | t;
 	return HCCL_SUCCESS;
@@ -132,9 +132,9 @@ HcclResult hcomm_item_reduce(const char *what, struct hcomm_channel *ch, struct 
 	if (ret)
 		return ret;
 	if (count > UINT64_MAX / elem)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: %" PRIu64 " elements of %u bytes", what, count, elem);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %" PRIu64 " elements of %u bytes", what, count, elem);
 	if (((u64)(uintptr_t)dst | (u64)(uintptr_t)src) & (elem - 1))
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: from %p into %p: elements of %u bytes have to be aligned", what, src, dst,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: from %p into %p: elements of %u bytes have to be aligned", what, src, dst,
 				  elem);
 	ret = hcomm_item_data(what, ch, dev, kind, dst, src, count * elem, it);
 	it->code = code;
@@ -148,10 +148,10 @@ HcclResult hcomm_item_record(const char *what, struct hcomm_channel *ch, u32 ind
 {
 	memset(it, 0, sizeof(*it));
 	if (index >= ch->other_notifies)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: notify %u; the other end of the channel, process %u, has %u (notifyNum), counted from 0",
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: notify %u; the other end of the channel, process %u, has %u (notifyNum), counted from 0",
 				  what, index, ch->pid, ch->other_notifies);
 	if (!hcomm_channel_whole(ch))
-		return hcomm_fail((HcclResult)ch->broken, "EI0006", "%s: %s", what, ch->why);
+		return hccl_fail((HcclResult)ch->broken, "EI0006", "%s: %s", what, ch->why);
 	it->kind = HCOMM_RECORD;
 	it->index = index;
 	it->ch = ch;
@@ -164,7 +164,7 @@ HcclResult hcomm_item_wait(const char *what, struct hcomm_channel *ch, u32 index
 {
 	memset(it, 0, sizeof(*it));
 	if (index >= ch->notifies)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: notify %u; the channel has %u here (notifyNum), counted from 0", what,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: notify %u; the channel has %u here (notifyNum), counted from 0", what,
 				  index, ch->notifies);
 	it->kind = HCOMM_WAIT;
 	it->index = index;
@@ -241,11 +241,11 @@ static HcclResult submit(const char *what, struct hcomm_op *op)
 	err = npuacl_submit(th->stream, &t, &seq);
 	if (err) {
 		hcomm_op_free(op);
-		return hcomm_fail_acl(err, what);
+		return hccl_fail_acl(err, what);
 	}
 	if (!th->direct || !wait)
 		return HCCL_SUCCESS;
-	return hcomm_fail_acl(npuacl_stream_wait(th->stream, seq, NPUEMU_FOREVER), what);
+	return hccl_fail_acl(npuacl_stream_wait(th->stream, seq, NPUEMU_FOREVER), what);
 }
 
 /* More items for an operation, whose references it takes. */
@@ -282,7 +282,7 @@ HcclResult hcomm_issue(const char *what, struct hcomm_thread *th, struct hcomm_i
 		hcomm_items_put(it, n);
 		if (fresh)
 			free(op);
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
 	}
 	for (i = 0; i < n; i++)
 		if (it[i].nbi && it[i].ch->path == HCOMM_QUEUE)
@@ -306,9 +306,9 @@ HcclResult hcomm_issue(const char *what, struct hcomm_thread *th, struct hcomm_i
 static HcclResult check_tag(const char *what, const char *tag)
 {
 	if (!tag)
-		return hcomm_null(what, "batchTag");
+		return hccl_null(what, "batchTag");
 	if (strnlen(tag, sizeof(held.tag)) == sizeof(held.tag))
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: batchTag has more than %zu characters", what, sizeof(held.tag) - 1);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: batchTag has more than %zu characters", what, sizeof(held.tag) - 1);
 	return HCCL_SUCCESS;
 }
 
@@ -320,7 +320,7 @@ int32_t HcommBatchModeStart(const char *batchTag)
 	if (ret)
 		return ret;
 	if (held.on)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: batch \"%s\" of this thread has not ended", what, held.tag);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: batch \"%s\" of this thread has not ended", what, held.tag);
 	held.on = true;
 	snprintf(held.tag, sizeof(held.tag), "%s", batchTag);
 	return HCCL_SUCCESS;
@@ -336,7 +336,7 @@ int32_t HcommBatchModeEnd(const char *batchTag)
 	if (ret)
 		return ret;
 	if (!held.on || strcmp(held.tag, batchTag))
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: \"%s\": %s%s%s", what, batchTag,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: \"%s\": %s%s%s", what, batchTag,
 				  held.on ? "the batch that this thread began is \"" : "this thread has begun no batch",
 				  held.on ? held.tag : "", held.on ? "\"" : "");
 	held.on = false;

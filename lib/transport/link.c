@@ -217,7 +217,7 @@ static HcclResult get_ready(const char *what, struct hcomm_channel *ch)
 	HcclResult ret;
 
 	if (ch->offer->peer_at >= HCOMM_CHANNELS || (ch->offer->path == HCOMM_QUEUE && !ch->q))
-		return hcomm_fail(HCCL_E_REMOTE, "EI0006", "%s: what was said of the other end is damaged", what);
+		return hccl_fail(HCCL_E_REMOTE, "EI0006", "%s: what was said of the other end is damaged", what);
 	ret = hcomm_desk_open(what, &key, &ch->peer);
 	if (ret)
 		return ret;
@@ -228,12 +228,12 @@ static HcclResult get_ready(const char *what, struct hcomm_channel *ch)
 	ch->other_notifies = READ_ONCE(ch->other->notifies);
 	ch->other_notify_at = READ_ONCE(ch->other->notify_at);
 	if (ch->other_notifies > HCOMM_NOTIFIES || ch->other_notify_at > HCOMM_NOTIFIES - ch->other_notifies)
-		return hcomm_fail(HCCL_E_REMOTE, "EI0006", "%s: what process %u says of its notifies is damaged", what, ch->pid);
+		return hccl_fail(HCCL_E_REMOTE, "EI0006", "%s: what process %u says of its notifies is damaged", what, ch->pid);
 	if (ch->path != HCOMM_QUEUE)
 		hcomm_queue_free(ch);
 	ret = hcomm_reach_link(ch);
 	if (ret)
-		return hcomm_fail(ret, "EI0011", "%s: out of host memory", what);
+		return hccl_fail(ret, "EI0011", "%s: out of host memory", what);
 	npuemu_log(NPUEMU_LOG_INFO, "hcomm: channel to process %u, device %u: %s, %u notifies here, %u there, %u regions", ch->pid,
 		   ch->peer->pub->device, path_name(ch->path), ch->notifies, ch->other_notifies, ch->reaches);
 	smp_store_release(&ch->ready, true);
@@ -286,7 +286,7 @@ HcclResult hcomm_link(const char *what, struct hcomm_channel *ch)
 		ret = link(what, ch);
 	pthread_mutex_unlock(&ch->lock);
 	if (ret && ret != HCCL_E_AGAIN)
-		hcomm_fail_say(ret, "EI0006", "%s: %s", what, ch->why);
+		hccl_fail_say(ret, "EI0006", "%s: %s", what, ch->why);
 	return ret;
 }
 

@@ -53,7 +53,7 @@ static HcclResult check_index(const char *what, const struct hcomm_thread *th, u
 {
 	if (index < th->notifies)
 		return HCCL_SUCCESS;
-	return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: notify %u; the thread was made with %u, counted from 0", what, index,
+	return hccl_fail(HCCL_E_PARA, "EI0003", "%s: notify %u; the thread was made with %u, counted from 0", what, index,
 			  th->notifies);
 }
 
@@ -96,7 +96,7 @@ static HcclResult runtime_word(const char *what, struct hcomm_thread *th, u64 id
 	struct npuemu_buf *buf = npuacl_notify_buf(th->dev);
 
 	if (!buf || id >= npuemu_buf_bytes(buf) / sizeof(u64))
-		return hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: this process has no notify %" PRIu64 " on device %u", what, id,
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: this process has no notify %" PRIu64 " on device %u", what, id,
 				  th->dev->id);
 	*word = (volatile u64 *)npuemu_buf_ptr(buf) + id;
 	return HCCL_SUCCESS;
@@ -381,7 +381,7 @@ static HcclResult wish_of(const char *what, const HcommBatchTransferDesc *d, u32
 		*w = (struct wish){ .kind = HCOMM_WRITE, .notify = &d->transferInfo.notifyRecord.notifyIdx };
 		return HCCL_SUCCESS;
 	default:
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: entry %u: there is no transType %d", what, i, (int)d->transType);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: entry %u: there is no transType %d", what, i, (int)d->transType);
 	}
 }
 
@@ -399,12 +399,12 @@ int32_t HcommBatchTransferOnThread(ThreadHandle thread, ChannelHandle channel, c
 	if (ret)
 		return ret;
 	if (!transferDescs)
-		return hcomm_null(what, "transferDescs");
+		return hccl_null(what, "transferDescs");
 	if (!transferDescNum)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: transferDescNum is 0", what);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: transferDescNum is 0", what);
 	it = calloc(2 * (size_t)transferDescNum, sizeof(*it));
 	if (!it)
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
 	for (i = 0; i < transferDescNum && !ret; i++) {
 		ret = wish_of(what, &transferDescs[i], i, &w);
 		if (!ret)

@@ -18,7 +18,7 @@ HcclResult hcomm_queue_make(const char *what, struct hcomm_channel *ch, u32 dept
 	int err;
 
 	if (depth > NPUEMU_SQ_MAX_BB)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: ubAttr.sqDepth is %u; a queue has at most %u blocks", what, depth,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: ubAttr.sqDepth is %u; a queue has at most %u blocks", what, depth,
 				  NPUEMU_SQ_MAX_BB);
 	while (attr.depth < depth)
 		attr.depth *= 2;
@@ -26,7 +26,7 @@ HcclResult hcomm_queue_make(const char *what, struct hcomm_channel *ch, u32 dept
 	if (err == -EOPNOTSUPP)
 		return HCCL_SUCCESS;	/* this end has none: both ends see that */
 	if (err)
-		return hcomm_fail(HCCL_E_UNAVAIL, "EI0003", "%s: no UDMA queue on device %u: %s", what, ch->ep->dev->id,
+		return hccl_fail(HCCL_E_UNAVAIL, "EI0003", "%s: no UDMA queue on device %u: %s", what, ch->ep->dev->id,
 				  npuemu_errmsg());
 	ch->cq = npuemu_queue_cq(ch->q);
 	return HCCL_SUCCESS;

@@ -134,7 +134,7 @@ static HcclResult nowhere(const char *what, const struct hcomm_channel *ch, u64 
 			n += (size_t)snprintf(text + n, sizeof(text) - n, "; %" PRIu64 " bytes at %#" PRIx64 "%s%s", x->r.bytes,
 					      x->r.va, x->r.tag[0] ? " " : "", x->r.tag);
 	}
-	return hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: process %u has registered no memory for this channel that holds %" PRIu64 " bytes at its %#" PRIx64 "; %u were unregistered%s",
+	return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: process %u has registered no memory for this channel that holds %" PRIu64 " bytes at its %#" PRIx64 "; %u were unregistered%s",
 			  what, ch->pid, len, va, gone, text);
 }
 
@@ -152,15 +152,15 @@ static HcclResult open(const char *what, struct hcomm_channel *ch, struct hcomm_
 		return HCCL_SUCCESS;
 	}
 	if (!x->r.key)
-		return hcomm_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: the %" PRIu64 " bytes at %#" PRIx64 " of process %u are host memory, which other processes cannot reach",
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: the %" PRIu64 " bytes at %#" PRIx64 " of process %u are host memory, which other processes cannot reach",
 				  what, x->r.bytes, x->r.va, ch->pid);
 	err = npuacl_window_open(what, &key, &x->import, &ptr);
 	if (err)
-		return hcomm_fail_acl(err, what);
+		return hccl_fail_acl(err, what);
 	if (x->import && (x->r.off > npuemu_buf_bytes(x->import->buf) ||
 			  x->r.bytes > npuemu_buf_bytes(x->import->buf) - x->r.off)) {
 		forget(x);
-		return hcomm_fail(HCCL_E_REMOTE, "EI0006", "%s: what process %u says of its memory is damaged", what, ch->pid);
+		return hccl_fail(HCCL_E_REMOTE, "EI0006", "%s: what process %u says of its memory is damaged", what, ch->pid);
 	}
 	x->ptr = ptr + x->r.off;
 	return HCCL_SUCCESS;
@@ -185,7 +185,7 @@ HcclResult hcomm_reach(const char *what, struct hcomm_channel *ch, u64 va, u64 l
 		return ret;
 	}
 	if (!x->r.has_seg)
-		return hcomm_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: the %" PRIu64 " bytes at %#" PRIx64 " of process %u have no segment: UDMA reaches only device memory of the process that allocated it",
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: the %" PRIu64 " bytes at %#" PRIx64 " of process %u have no segment: UDMA reaches only device memory of the process that allocated it",
 				  what, x->r.bytes, x->r.va, ch->pid);
 	spot->target = npuemu_target_of(&x->r.seg);
 	spot->remote = x->r.seg.va + (va - x->r.va);

@@ -42,9 +42,9 @@ static HcclResult device_memory(const char *what, const CommMem *mem, struct hco
 
 	err = npuacl_window_of(what, va, &w);
 	if (err)
-		return hcomm_fail_acl(err, what);
+		return hccl_fail_acl(err, what);
 	if (mem->size > w.end - va)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: %" PRIu64 " bytes from %p on, but it is %s", what, mem->size,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %" PRIu64 " bytes from %p on, but it is %s", what, mem->size,
 				  mem->addr, npuacl_explain(va, text, sizeof(text)));
 	r->key = w.key.id;
 	r->secret = w.key.secret;
@@ -54,7 +54,7 @@ static HcclResult device_memory(const char *what, const CommMem *mem, struct hco
 		return HCCL_SUCCESS;	/* another process's: it can be mapped, not given tokens for */
 	attr.offset = r->off;
 	if (npuemu_seg_register(buf, &attr, seg) || npuemu_seg_query(*seg, &r->seg))
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: no segment for %" PRIu64 " bytes at %p: %s", what, mem->size,
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: no segment for %" PRIu64 " bytes at %p: %s", what, mem->size,
 				  mem->addr, npuemu_errmsg());
 	r->has_seg = 1;
 	return HCCL_SUCCESS;
@@ -67,24 +67,24 @@ static HcclResult check(const char *what, const char *tag, const CommMem *mem)
 	aclError err;
 
 	if (!mem->addr)
-		return hcomm_null(what, "mem->addr");
+		return hccl_null(what, "mem->addr");
 	if (!mem->size || va + mem->size < va)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: %" PRIu64 " bytes from %p on", what, mem->size, mem->addr);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %" PRIu64 " bytes from %p on", what, mem->size, mem->addr);
 	if (tag && strnlen(tag, HCOMM_TAG) == HCOMM_TAG)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: memTag has more than %u characters: \"%.20s...\"", what,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: memTag has more than %u characters: \"%.20s...\"", what,
 				  HCOMM_TAG - 1, tag);
 	if (mem->type != COMM_MEM_TYPE_DEVICE && mem->type != COMM_MEM_TYPE_HOST)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: there is no type of memory %d; it is device (0) or host (1)", what,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no type of memory %d; it is device (0) or host (1)", what,
 				  (int)mem->type);
 	err = npuacl_side(what, "memory", va, mem->size, &side);
 	if (err)
-		return hcomm_fail_acl(err, what);
+		return hccl_fail_acl(err, what);
 	if (npuacl_on_device(&side.at) != (mem->type == COMM_MEM_TYPE_DEVICE))
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: %p is %s memory, not %s memory", what, mem->addr,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %p is %s memory, not %s memory", what, mem->addr,
 				  npuacl_on_device(&side.at) ? "device" : "host",
 				  npuacl_on_device(&side.at) ? "host" : "device");
 	if (side.split)
-		return hcomm_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: %" PRIu64 " bytes from %p on are of several mappings: register each",
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: %" PRIu64 " bytes from %p on are of several mappings: register each",
 				  what, mem->size, mem->addr);
 	return HCCL_SUCCESS;
 }
@@ -98,7 +98,7 @@ static HcclResult place(const char *what, struct hcomm_endpoint *ep, u32 *at)
 	for (i = 0; i < HCOMM_REGIONS && READ_ONCE(p->region[i].gen); i++)
 		;
 	if (i == HCOMM_REGIONS)
-		return hcomm_fail(HCCL_E_UNAVAIL, "EI0003", "%s: the endpoint has %u registrations, the most it can", what,
+		return hccl_fail(HCCL_E_UNAVAIL, "EI0003", "%s: the endpoint has %u registrations, the most it can", what,
 				  HCOMM_REGIONS);
 	*at = i;
 	return HCCL_SUCCESS;
@@ -133,13 +133,13 @@ HcommResult HcommMemReg(EndpointHandle endpointHandle, const char *memTag, const
 	if (ret)
 		return ret;
 	if (!mem || !memHandle)
-		return hcomm_null(what, mem ? "memHandle" : "mem");
+		return hccl_null(what, mem ? "memHandle" : "mem");
 	ret = check(what, memTag, mem);
 	if (ret)
 		return ret;
 	m = npuemu_slab_alloc(&hcomm_mems);
 	if (!m)
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: this process has %u registrations, the most it can", what,
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: this process has %u registrations, the most it can", what,
 				  hcomm_mems.max);
 	m->ep = ep;
 	m->va = (u64)(uintptr_t)mem->addr;
@@ -171,9 +171,9 @@ static HcclResult registration(const char *what, struct hcomm_endpoint *ep, Hcom
 	struct hcomm_mem *m = handle;
 
 	if (!m)
-		return hcomm_null(what, "memHandle");
+		return hccl_null(what, "memHandle");
 	if (!npuemu_slab_holds(&hcomm_mems, m, NPUEMU_SLAB_SIZE(*m)) || m->ep != ep)
-		return hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p is no registration of this endpoint, or no longer", what,
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p is no registration of this endpoint, or no longer", what,
 				  handle);
 	*out = m;
 	return HCCL_SUCCESS;
@@ -191,7 +191,7 @@ HcommResult HcommMemUnreg(EndpointHandle endpointHandle, HcommMemHandle memHandl
 	if (ret)
 		return ret;
 	if (!npuemu_slab_retire(&hcomm_mems, m))
-		return hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p was unregistered already", what, memHandle);
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p was unregistered already", what, memHandle);
 	pthread_mutex_lock(&ep->lock);
 	for (at = &ep->mems; *at != m; at = &(*at)->next)
 		;
@@ -200,7 +200,7 @@ HcommResult HcommMemUnreg(EndpointHandle endpointHandle, HcommMemHandle memHandl
 	pthread_mutex_unlock(&ep->lock);
 	/* when it is gone no engine of anybody writes there */
 	if (m->seg && npuemu_seg_unregister(m->seg))
-		ret = hcomm_fail(HCCL_E_REMOTE, "EI0006", "%s: %s", what, npuemu_errmsg());
+		ret = hccl_fail(HCCL_E_REMOTE, "EI0006", "%s: %s", what, npuemu_errmsg());
 	free(m->desc);
 	npuemu_slab_free(&hcomm_mems, m);
 	return ret;
@@ -225,7 +225,7 @@ HcclResult hcomm_regions_of(const char *what, struct hcomm_endpoint *ep, const H
 	u32 i;
 
 	if (!d->exchangeAllMems && d->memHandleNum && !d->memHandles)
-		return hcomm_null(what, "memHandles");
+		return hccl_null(what, "memHandles");
 	for (i = 0; !d->exchangeAllMems && i < d->memHandleNum; i++) {
 		ret = registration(what, ep, d->memHandles[i], &m);
 		if (ret)
@@ -264,7 +264,7 @@ HcommResult HcommMemExport(EndpointHandle endpointHandle, HcommMemHandle memHand
 	if (ret)
 		return ret;
 	if (!memDesc || !memDescLen)
-		return hcomm_null(what, memDesc ? "memDescLen" : "memDesc");
+		return hccl_null(what, memDesc ? "memDescLen" : "memDesc");
 	pthread_mutex_lock(&ep->lock);
 	if (!m->desc)
 		m->desc = calloc(1, sizeof(*d));
@@ -282,7 +282,7 @@ HcommResult HcommMemExport(EndpointHandle endpointHandle, HcommMemHandle memHand
 	}
 	pthread_mutex_unlock(&ep->lock);
 	if (!d)
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
 	*memDesc = d;
 	*memDescLen = sizeof(*d);
 	return HCCL_SUCCESS;
@@ -291,12 +291,12 @@ HcommResult HcommMemExport(EndpointHandle endpointHandle, HcommMemHandle memHand
 static HcclResult read_desc(const char *what, const void *bytes, u32 len, struct desc *d)
 {
 	if (!bytes)
-		return hcomm_null(what, "memDesc");
+		return hccl_null(what, "memDesc");
 	if (len != sizeof(*d))
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: a description has %zu bytes, not %u", what, sizeof(*d), len);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: a description has %zu bytes, not %u", what, sizeof(*d), len);
 	memcpy(d, bytes, sizeof(*d));
 	if (d->magic != DESC_MAGIC || d->sum != sum_of(d) || d->at >= HCOMM_REGIONS)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: these bytes are no description by HcommMemExport()", what);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: these bytes are no description by HcommMemExport()", what);
 	return HCCL_SUCCESS;
 }
 
@@ -327,13 +327,13 @@ static HcclResult import(const char *what, struct hcomm_endpoint *ep, const stru
 		return ret;
 	if (smp_load_acquire(&desk->pub->region[d->at].gen) != d->gen) {
 		hcomm_desk_put(desk);
-		return hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: process %u has unregistered the memory", what,
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: process %u has unregistered the memory", what,
 				  desk->pub->pid);
 	}
 	i = calloc(1, sizeof(*i));
 	if (!i) {
 		hcomm_desk_put(desk);
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
 	}
 	i->desk = desk;
 	i->at = (u32)d->at;
@@ -356,7 +356,7 @@ HcommResult HcommMemImport(EndpointHandle endpointHandle, const void *memDesc, u
 	if (ret)
 		return ret;
 	if (!outMem)
-		return hcomm_null(what, "outMem");
+		return hccl_null(what, "outMem");
 	pthread_mutex_lock(&ep->lock);
 	ret = import(what, ep, &d);
 	pthread_mutex_unlock(&ep->lock);
@@ -393,7 +393,7 @@ HcommResult HcommMemUnimport(EndpointHandle endpointHandle, const void *memDesc,
 		hcomm_desk_put(gone->desk);
 		free(gone);
 	}
-	return there ? HCCL_SUCCESS : hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: it was not imported here, or no longer is", what);
+	return there ? HCCL_SUCCESS : hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: it was not imported here, or no longer is", what);
 }
 
 /* ---- Memory of the library's own -------------------------------------------------------------- */
@@ -403,8 +403,8 @@ HcommResult HcommMemAlloc(void **ptr, size_t size)
 	static const char what[] = "HcommMemAlloc";
 
 	if (!ptr)
-		return hcomm_null(what, "ptr");
-	return hcomm_fail_acl(aclrtMalloc(ptr, size, ACL_MEM_MALLOC_HUGE_FIRST), what);
+		return hccl_null(what, "ptr");
+	return hccl_fail_acl(aclrtMalloc(ptr, size, ACL_MEM_MALLOC_HUGE_FIRST), what);
 }
 
 HcommResult HcommMemFree(void *ptr)
@@ -412,6 +412,6 @@ HcommResult HcommMemFree(void *ptr)
 	static const char what[] = "HcommMemFree";
 
 	if (!ptr)
-		return hcomm_null(what, "ptr");
-	return hcomm_fail_acl(aclrtFree(ptr), what);
+		return hccl_null(what, "ptr");
+	return hccl_fail_acl(aclrtFree(ptr), what);
 }

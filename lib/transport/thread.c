@@ -42,10 +42,10 @@ static HcclResult check_engine(const char *what, CommEngine engine, bool *direct
 		return HCCL_SUCCESS;
 	case COMM_ENGINE_AIV:
 	case COMM_ENGINE_CCU:
-		return hcomm_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: engine %s is not supported; CPU, CPU_TS, AICPU and AICPU_TS are",
+		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: engine %s is not supported; CPU, CPU_TS, AICPU and AICPU_TS are",
 				  what, engine == COMM_ENGINE_AIV ? "AIV" : "CCU");
 	default:
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: there is no engine %d", what, (int)engine);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no engine %d", what, (int)engine);
 	}
 }
 
@@ -73,10 +73,10 @@ static HcclResult make(const char *what, struct npuacl_device *dev, bool direct,
 	aclError err;
 
 	if (notifies > NOTIFIES)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: %u notifies; a thread has at most %u", what, notifies, NOTIFIES);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %u notifies; a thread has at most %u", what, notifies, NOTIFIES);
 	th = npuemu_slab_alloc(&hcomm_threads);
 	if (!th)
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: this process has %u threads, the most it can", what,
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: this process has %u threads, the most it can", what,
 				  hcomm_threads.max);
 	pthread_mutex_init(&th->lock, NULL);
 	th->board = npuacl.board;
@@ -86,13 +86,13 @@ static HcclResult make(const char *what, struct npuacl_device *dev, bool direct,
 	err = aclrtCreateStream(&stream);
 	if (err) {
 		unmake(th);
-		return hcomm_fail_acl(err, what);
+		return hccl_fail_acl(err, what);
 	}
 	th->stream = stream;
 	th->stream_id = th->stream->id;
 	if (notifies && npuemu_buf_alloc(npuacl.board, dev->phys, notifies * sizeof(u64), 0, &th->buf)) {
 		unmake(th);
-		return hcomm_fail(HCCL_E_MEMORY, "EI0011", "%s: %u notifies on device %u: %s", what, notifies, dev->id,
+		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: %u notifies on device %u: %s", what, notifies, dev->id,
 				  npuemu_errmsg());
 	}
 	th->word = th->buf ? npuemu_buf_ptr(th->buf) : NULL;
@@ -114,12 +114,12 @@ HcommResult HcommThreadAlloc(CommEngine engine, uint32_t threadNum, const uint32
 	if (ret)
 		return ret;
 	if (!notifyNumPerThread || !threads)
-		return hcomm_null(what, threads ? "notifyNumPerThread" : "threads");
+		return hccl_null(what, threads ? "notifyNumPerThread" : "threads");
 	if (!threadNum)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: threadNum is 0", what);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: threadNum is 0", what);
 	err = npuacl_current(&ctx);
 	if (err)
-		return hcomm_fail_acl(err, what);
+		return hccl_fail_acl(err, what);
 	hcomm_watch_forks();
 	for (i = 0; i < threadNum && !ret; i++)
 		ret = make(what, ctx->dev, direct, notifyNumPerThread[i], &threads[i]);
@@ -135,7 +135,7 @@ static HcclResult find(const char *what, ThreadHandle handle, struct hcomm_threa
 	struct hcomm_thread *th = (struct hcomm_thread *)(uintptr_t)handle;
 
 	if (!npuemu_slab_holds(&hcomm_threads, th, NPUEMU_SLAB_SIZE(*th)) || th->board != npuacl.board)
-		return hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %#" PRIx64 " is no thread, or has been freed", what,
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %#" PRIx64 " is no thread, or has been freed", what,
 				  (u64)handle);
 	*out = th;
 	return HCCL_SUCCESS;
@@ -146,7 +146,7 @@ HcclResult hcomm_thread(const char *what, ThreadHandle handle, struct hcomm_thre
 	HcclResult ret = find(what, handle, out);
 
 	if (!ret && unlikely(!has_stream(*out)))
-		ret = hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: the stream of the thread is gone: its device was reset", what);
+		ret = hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: the stream of the thread is gone: its device was reset", what);
 	return ret;
 }
 
@@ -158,13 +158,13 @@ HcommResult HcommThreadFree(const ThreadHandle *threads, uint32_t threadNum)
 	u32 i;
 
 	if (!threads)
-		return hcomm_null(what, "threads");
+		return hccl_null(what, "threads");
 	for (i = 0; i < threadNum && !ret; i++)
 		ret = find(what, threads[i], &th);
 	for (i = 0; i < threadNum && !ret; i++) {
 		ret = find(what, threads[i], &th);
 		if (!ret && !npuemu_slab_retire(&hcomm_threads, th))
-			ret = hcomm_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: thread %u of the list has been freed already", what, i);
+			ret = hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: thread %u of the list has been freed already", what, i);
 		if (!ret)
 			unmake(th);
 	}
@@ -180,11 +180,11 @@ HcommResult HcommThreadResGetInfo(ThreadHandle thread, ThreadResType resType, ui
 	if (ret)
 		return ret;
 	if (!info)
-		return hcomm_null(what, "info");
+		return hccl_null(what, "info");
 	if (resType != THREAD_RES_TYPE_STREAM)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: there is no type %d; a thread has a stream (0)", what, (int)resType);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no type %d; a thread has a stream (0)", what, (int)resType);
 	if (infoLen != sizeof(aclrtStream))
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: infoLen is %u; a stream has %zu bytes", what, infoLen,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: infoLen is %u; a stream has %zu bytes", what, infoLen,
 				  sizeof(aclrtStream));
 	*info = th->stream;
 	return HCCL_SUCCESS;
@@ -218,7 +218,7 @@ struct hcomm_item *hcomm_under_take(struct hcomm_thread *th, u32 *n)
 static HcclResult seconds(const char *what, float v)
 {
 	if (isnan(v) || v < 0 || v > LONGEST_S)
-		return hcomm_fail(HCCL_E_PARA, "EI0003", "%s: %g s; 0 (for ever) to %.0f", what, (double)v, (double)LONGEST_S);
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %g s; 0 (for ever) to %.0f", what, (double)v, (double)LONGEST_S);
 	return HCCL_SUCCESS;
 }
 

@@ -33,6 +33,7 @@
 #include <hcomm_channel.h>
 #include <hcomm_primitives.h>
 #include <hcomm_res.h>
+#include "fail.h"
 #include "npuacl.h"
 #include "share.h"
 
@@ -218,20 +219,6 @@ struct hcomm_thread {
 };
 
 extern struct npuemu_slab hcomm_endpoints, hcomm_mems, hcomm_channels, hcomm_threads, hcomm_configs;
-
-/* ---- fail.c ------------------------------------------------------------------------------------ */
-
-void hcomm_fail_say(HcclResult code, const char *family, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-#define hcomm_fail(code, family, ...)						\
-	__extension__ ({							\
-		const HcclResult code__ = (code);				\
-		hcomm_fail_say(code__, (family), __VA_ARGS__);			\
-		code__;								\
-	})
-/* After a call of lib/acl that failed and said why. */
-HcclResult hcomm_fail_acl(aclError err, const char *what);
-HcclResult hcomm_null(const char *what, const char *arg);
 
 /* ---- desk.c, endpoint.c ------------------------------------------------------------------------- */
 

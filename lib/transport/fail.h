@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How functions of channels and collectives fail: a code, and a message for the calling
+ * thread, which aclGetRecentErrMsg() gives as it does those of the runtime.
+ */
+#ifndef HCCL_FAIL_H
+#define HCCL_FAIL_H
+
+#include <hccl/hccl_types.h>
+#include "npuacl.h"
+
+void hccl_fail_say(HcclResult code, const char *family, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Note family, code and message for this thread, give the code back. */
+#define hccl_fail(code, family, ...)						\
+	__extension__ ({							\
+		const HcclResult code__ = (code);				\
+		hccl_fail_say(code__, (family), __VA_ARGS__);			\
+		code__;								\
+	})
+/* The same, with a text that begins with its family: "EI0001: ...". */
+HcclResult hccl_fail_why(HcclResult code, const char *what, const char *why);
+/* After a call of lib/acl that failed and said why: the code that fits. */
+HcclResult hccl_fail_acl(aclError err, const char *what);
+/* @arg of @what is NULL. */
+HcclResult hccl_null(const char *what, const char *arg);
+
+#endif
