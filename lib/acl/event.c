@@ -258,7 +258,8 @@ void npuacl_event_recorded(struct npuacl_event *e, u64 generation, aclError erro
 	WRITE_ONCE(e->set, true);
 	s = e->waiters;
 	e->waiters = NULL;
-	asleep = e->sleepers;
+	smp_mb(); /* the record, before the look for sleepers: pairs with sync_event() */
+	asleep = READ_ONCE(e->sleepers);
 	if (asleep)
 		npuemu_fetch_add(&e->bell, 1);
 	/* under the lock: a stream that gives up takes itself off the list first */

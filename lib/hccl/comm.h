@@ -44,6 +44,7 @@
 #define HCCL_NAME	128u
 #define HCCL_SUBS	64u		/* sub-communicators that are being made at a time */
 #define HCCL_RANGES	16u		/* for operations without copies */
+#define HCCL_ENTRIES	(1u << 20)	/* of one call with a list: more is a wrong count */
 
 /* ---- The group: shared, so everything in it is read as others' word ------------------- */
 

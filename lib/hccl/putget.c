@@ -198,6 +198,8 @@ static HcclResult transfer(const char *what, bool put, HcclComm comm, u32 rank, 
 		return ret;
 	if (rank >= c->ranks)
 		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: rank %u; the communicator has ranks 0 to %u", what, rank, c->ranks - 1);
+	if (n > HCCL_ENTRIES)
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %u entries; one call takes %u", what, n, HCCL_ENTRIES);
 	if (n && !desc)
 		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: desc is NULL", what);
 	ret = hccl_stream(c, what, stream, &s);

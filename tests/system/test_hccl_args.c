@@ -341,6 +341,7 @@ static void ranks(void **state)
 	ht_says(HcclRecv(a, 4, I32, 0, comm, s), HCCL_E_PARA, "itself");
 	ht_says(HcclBatchSendRecv(&item, 1, comm, s), HCCL_E_PARA, "type 2");
 	ht_says(HcclBatchSendRecv(NULL, 1, comm, s), HCCL_E_PTR, "NULL");
+	ht_says(HcclBatchSendRecv(&item, 0x80000000u, comm, s), HCCL_E_PARA, "2147483648 entries");
 }
 
 static void arrays(void **state)

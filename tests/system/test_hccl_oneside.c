@@ -150,6 +150,7 @@ static void oneside_wrong_rank(struct hr_rank *r)
 		op.dataType = HCCL_DATA_TYPE_INT8;
 		hr_says(HcclBatchPut(r->comm, peer, &op, 1, NULL), HCCL_E_PTR, "stream is NULL");
 		hr_says(HcclBatchPut(r->comm, peer, NULL, 1, r->stream), HCCL_E_PTR, "desc is NULL");
+		hr_says(HcclBatchPut(r->comm, peer, &op, 0x80000000u, r->stream), HCCL_E_PARA, "2147483648 entries");
 		hr_ok(HcclBatchPut(r->comm, peer, NULL, 0, r->stream));
 		hr_ok(HcclBatchPut(r->comm, peer, &op, 1, r->stream));
 		hr_sync(r);

@@ -151,19 +151,21 @@ int user_device_query(struct npuemu *ctx, u32 device, struct npuemu_device_info 
 void sleeper_describe(const struct user *u, const struct slot_sleeper *s, char *out,
 		      size_t room)
 {
-	double sec = (double)(npuemu_now_ns() - (s64)s->since_ns) / 1e9;
+	double sec = (double)(npuemu_now_ns() - (s64)READ_ONCE(s->since_ns)) / 1e9;
+	u32 id = READ_ONCE(s->id);
 
 	(void)u;
-	switch (s->kind) {
+	switch (READ_ONCE(s->kind)) {
 	case SLEEP_CQ:
-		if (s->id != NPUEMU_ANY)
-			snprintf(out, room, "a completion of queue %u, for %.1f s", s->id, sec);
+		if (id != NPUEMU_ANY)
+			snprintf(out, room, "a completion of queue %u, for %.1f s", id, sec);
 		else
 			snprintf(out, room, "a completion on a shared CQ, for %.1f s", sec);
 		break;
 	case SLEEP_WORD:
 		snprintf(out, room, "word %#llx (of slot %u) to meet %#llx, for %.1f s",
-			 (unsigned long long)s->object, s->id, (unsigned long long)s->expected, sec);
+			 (unsigned long long)READ_ONCE(s->object), id,
+			 (unsigned long long)READ_ONCE(s->expected), sec);
 		break;
 	default:
 		out[0] = '\0';
