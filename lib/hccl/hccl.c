@@ -452,6 +452,8 @@ HcclResult HcclBatchSendRecv(HcclSendRecvItem *sendRecvInfo, uint32_t itemNum, H
 		return ret;
 	if (!sendRecvInfo)
 		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: sendRecvInfo is NULL", what);
+	if (itemNum > HCCL_ENTRIES)
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %u entries; one call takes %u", what, itemNum, HCCL_ENTRIES);
 	for (i = 0; i < itemNum; i++)
 		if (sendRecvInfo[i].sendRecvType != HCCL_SEND && sendRecvInfo[i].sendRecvType != HCCL_RECV)
 			return hccl_fail(HCCL_E_PARA, "EI0003", "%s: item %u has type %d; HCCL_SEND or HCCL_RECV", what, i,

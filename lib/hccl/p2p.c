@@ -535,8 +535,6 @@ HcclResult hccl_p2p(struct hccl_comm *c, const char *what, const HcclSendRecvIte
 		ret = hccl_stream(c, what, stream, &s);
 	if (!ret)
 		ret = hccl_broken(c, what);
-	if (!ret && n > HCCL_ENTRIES)
-		ret = hccl_fail(HCCL_E_PARA, "EI0003", "%s: %u entries; one call takes %u", what, n, HCCL_ENTRIES);
 	if (!ret)
 		ret = make(c, what, items, n, self || hccl_together_depth, &b);
 	if (ret)
