@@ -362,7 +362,16 @@ static void work_over(struct npuacl_stream *s, struct npuacl_task *t)
 
 static enum npuacl_outcome work(struct npuacl_stream *s, struct npuacl_task *t)
 {
+	struct npuacl_bell *b = t->work->bell;
+
+	if (b && s->sleepy) {
+		WRITE_ONCE(s->bell_seen, smp_load_acquire(&b->word));
+		WRITE_ONCE(b->sleeping, 1);
+		smp_mb(); /* said, before the look at what there is to do: pairs with npuacl_ring() */
+	}
 	if (!t->work->ops->step(t->work, s, t->id)) {
+		WRITE_ONCE(s->bell_of, s->sleepy && b == t->work->bell ? b : NULL);
+		s->sleepy = false;
 		WRITE_ONCE(s->works, t->work->spins ? NPUACL_WORK_SPINS : NPUACL_WORK_YIELDS);
 		return npuacl_wait_begin(s, t, false);	/* npuacl_run() sees to the rest */
 	}

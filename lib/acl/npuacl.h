@@ -192,7 +192,31 @@ struct npuacl_branch;
 struct npuacl_work {
 	const struct npuacl_work_ops *ops;
 	bool spins;		/* each of those it waits for has a cpu: ask again before giving way */
+	struct npuacl_bell *bell;	/* rung when it can get on, as its last step() left it; NULL: nobody rings */
 };
+
+/*
+ * Shared by those who wait for each other, other processes among them.  Who is about to
+ * sleep says so, and looks once more; who has got something done rings if anybody said so.
+ * A sleeper may be gone by then, and one ring is for all: nothing has to be taken back, so
+ * who sleeps does not touch the bell once the work may be over.
+ */
+struct npuacl_bell {
+	u32 word;		/* futex */
+	u32 sleeping;		/* somebody may be */
+};
+
+/* What there is to do was written before.  Wakes up to @n; all: INT32_MAX. */
+static inline void npuacl_ring(struct npuacl_bell *b, s32 n)
+{
+	smp_mb(); /* done, before the look: pairs with work() in execute.c */
+	if (likely(!READ_ONCE(b->sleeping)))
+		return;
+	if (n == INT32_MAX)
+		WRITE_ONCE(b->sleeping, 0);
+	npuemu_fetch_add(&b->word, 1);
+	npuemu_futex_wake(&b->word, n);
+}
 
 /* The larger thing that a member is of. */
 #ifndef container_of
@@ -306,6 +330,9 @@ struct npuacl_stream {
 	s64 parked_since;		/* when the first task began to wait; 0: it does not */
 	u32 attended;			/* threads that wait for it, and ask its work; atomic */
 	u32 works;			/* its first task is work, and waits: enum npuacl_works */
+	bool sleepy;			/* who asks is going to sleep if nothing comes of it */
+	struct npuacl_bell *bell_of;	/* of that work; it may be gone, so not for looking at */
+	u32 bell_seen;
 	u32 func;			/* of its HOST_FUNC: enum npuacl_func */
 	bool wants_queue;		/* all SDMA queues were busy */
 	struct npuacl_sdma *in_flight;	/* a batch that is slow to complete */
@@ -385,7 +412,7 @@ bool npuacl_help(void);
 /* Between these two the caller asks, now and again; ask: true, it got on. */
 void npuacl_attend(struct npuacl_stream *s);
 void npuacl_leave(struct npuacl_stream *s);
-bool npuacl_ask(struct npuacl_stream *s);
+bool npuacl_ask(struct npuacl_stream *s, bool sleepy);
 /* Look at words, deadlines and slow batches now and again until it is woken. */
 void npuacl_watch(struct npuacl_stream *s);
 void npuacl_unwatch(struct npuacl_stream *s);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Streams: made, asked about, waited for, aborted. */
+#include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
@@ -151,19 +152,35 @@ static void sleep_for(struct npuacl_stream *s, u64 upto, s64 until, bool nap)
 	pthread_mutex_unlock(&s->lock);
 }
 
-#define YIELD_NS	500000ll	/* work is asked without sleep for so long */
+#define YIELD_NS	500000ll	/* work is asked without sleep for so long, if no bell is rung for it */
+#define YIELDS		4u		/* likewise, if one is: a switch is cheaper than sleep and a wake-up */
 #define WORK_NAP_NS	1000000ll
 #define SPINS		40u		/* looks before the first time it gives way: a few us */
+
+/* Until its work can get on; false: there is no bell.  Ends in time also if nobody rings. */
+static bool sleep_by_bell(struct npuacl_stream *s, u64 upto, s64 ns)
+{
+	struct npuacl_bell *b = READ_ONCE(s->bell_of);
+	u32 seen = READ_ONCE(s->bell_seen);
+
+	if (!b || smp_load_acquire(&s->done) >= upto)
+		return b;
+	/* memory that a process cannot sleep on, as the module's, says so at once */
+	return !npuemu_futex_wait(&b->word, seen, ns < WORK_NAP_NS ? ns : WORK_NAP_NS) || errno != EFAULT;
+}
 
 /*
  * Its first task is work that others have to get on with: give them the processor
  * before it is asked again; that is quicker than any wake-up where ranks share a cpu.
- * After a while, naps in proportion.  @idle_ns: since when nothing came of it.
+ * Then sleep, if a bell will tell; or, after a while, nap in proportion.
+ * @idle_ns: since when nothing came of it.
  */
-static void give_way(struct npuacl_stream *s, u64 upto, s64 idle_ns, s64 now, s64 until)
+static void give_way(struct npuacl_stream *s, u64 upto, s64 idle_ns, s64 now, s64 until, u32 yields)
 {
 	s64 nap = (now - idle_ns) / 8;
 
+	if (yields > YIELDS && sleep_by_bell(s, upto, until - now))
+		return;
 	if (now - idle_ns < YIELD_NS) {
 		sched_yield();
 		return;
@@ -197,21 +214,23 @@ static aclError told(struct npuacl_stream *s)
 static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 {
 	s64 begin = 0, report_at = 0, idle = 0, now, until;
-	u32 aborts = READ_ONCE(s->aborts), spins = 0;
+	u32 aborts = READ_ONCE(s->aborts), spins = 0, yields = 0;
 
 	while (smp_load_acquire(&s->done) < upto && READ_ONCE(s->aborts) == aborts) {
 		if (npuacl_try_own(s)) {
 			npuacl_run(s);
 			idle = 0;
 			spins = 0;
+			yields = 0;
 			continue;
 		}
 		/* it may wait for another one that nobody runs */
 		if (READ_ONCE(s->run) == NPUACL_PARKED && npuacl_help())
 			continue;
-		if (READ_ONCE(s->works) && npuacl_ask(s)) {
+		if (READ_ONCE(s->works) && npuacl_ask(s, yields >= YIELDS)) {
 			idle = 0;
 			spins = 0;
+			yields = 0;
 			continue;
 		}
 		if (READ_ONCE(s->works) == NPUACL_WORK_SPINS && spins++ < SPINS) {
@@ -238,7 +257,7 @@ static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 		}
 		if (!idle)
 			idle = now;
-		give_way(s, upto, idle, now, until);
+		give_way(s, upto, idle, now, until, ++yields);
 	}
 	NPUACL_CHECK(npuacl_check_synced());
 	if (READ_ONCE(s->aborts) != aborts)

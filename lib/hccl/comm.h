@@ -39,7 +39,7 @@
 #include "share.h"
 
 #define HCCL_MAGIC	0x4c434348555044eeull
-#define HCCL_VERSION	1u
+#define HCCL_VERSION	2u
 #define HCCL_SLOTS	2u		/* collectives that ranks may be in: a rank is at most one ahead */
 #define HCCL_NAME	128u
 #define HCCL_SUBS	64u		/* sub-communicators that are being made at a time */
@@ -83,7 +83,9 @@ struct hccl_slot {
 	u32 arrived;
 	u32 left;		/* ranks that are through with it */
 	u32 lanes;		/* that are done */
-	u32 pad[11];
+	u32 over;		/* all are */
+	u32 algo;		/* enum hccl_algo: what they were, for who comes when they are */
+	u32 pad[9];
 	struct hccl_lane_state lane[HCCL_MAX_RANKS];
 	struct hccl_want want[HCCL_MAX_RANKS];
 	u64 array[HCCL_MAX_RANKS][4][HCCL_MAX_RANKS];	/* V forms: counts and displs */
@@ -106,7 +108,6 @@ struct hccl_member {
 	/* for diagnosis */
 	u64 issued;		/* collectives that its program has asked for */
 	u64 begun, finished;
-	struct hccl_want want[HCCL_SLOTS];
 	u64 range[HCCL_RANGES];	/* sizes, as HcclCommSetMemoryRange named them */
 	char settings[HCCL_CONFIG_TEXT];
 };
@@ -148,6 +149,7 @@ struct hccl_group {
 	char family[8];
 	char why[512];
 	char name[HCCL_NAME];
+	struct npuacl_bell bell __attribute__((aligned(64)));	/* something has come, is over, or has failed */
 	struct hccl_sub sub[HCCL_SUBS];
 	struct hccl_member member[HCCL_MAX_RANKS];
 	struct hccl_slot slot[HCCL_SLOTS];
@@ -207,6 +209,7 @@ struct hccl_comm {
 	pthread_mutex_t lock;		/* who issues: order of collectives */
 	bool all_here;			/* all ranks are of this process */
 	bool spins;			/* each rank has a cpu, as far as we know */
+	u32 cpus;			/* of this process */
 	bool wants_queue;		/* NPUEMU_TRANSPORT=queue */
 	bool queued;			/* the queue path: jetty.c */
 	struct npuemu_queue *jetty;
@@ -331,9 +334,16 @@ struct hccl_op {
 	enum hccl_algo ran;		/* the plan's */
 	u32 lanes;			/* of the plan that have steps */
 	s64 began, look_at;
+	s64 others_at;			/* from when on it takes lanes of others, too; 0: at once */
 };
 
 extern const struct npuacl_work_ops hccl_collective;
+
+/* What a rank wanted in one of the latest collectives that it has begun. */
+static inline const struct hccl_want *hccl_want_of(const struct hccl_comm *c, u32 rank, u64 seq)
+{
+	return &c->group->slot[seq % HCCL_SLOTS].want[rank];
+}
 
 struct hccl_op *hccl_op_new(struct hccl_comm *c, const char *what);
 void hccl_op_free(struct hccl_op *op);

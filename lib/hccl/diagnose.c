@@ -136,7 +136,7 @@ static size_t rank_text(struct hccl_comm *c, u32 r, u64 seq, char *buf, size_t s
 		return (size_t)snprintf(buf, size, "; rank %u has destroyed the communicator after op %" PRIu64, r, finished);
 	if (!begun)
 		return (size_t)snprintf(buf, size, "; rank %u has not issued any", r);
-	hccl_want_text(&m->want[begun % HCCL_SLOTS], text, sizeof(text));
+	hccl_want_text(hccl_want_of(c, r, begun), text, sizeof(text));
 	if (finished == begun)
 		return (size_t)snprintf(buf, size, "; rank %u has not issued it: its last, %s, is over", r, text);
 	return (size_t)snprintf(buf, size, "; rank %u has not issued it: it is at %s", r, text);

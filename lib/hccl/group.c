@@ -299,6 +299,7 @@ void hccl_group_fail(struct hccl_comm *c, HcclResult code, const char *family, c
 	memcpy(g->why, text, sizeof(g->why));
 	snprintf(g->family, sizeof(g->family), "%s", family);
 	smp_store_release(&g->failed_ready, 1);
+	npuacl_ring(&g->bell, INT32_MAX);
 	hccl_wake_local(c);
 }
 
@@ -344,7 +345,7 @@ void hccl_group_check(struct hccl_comm *c)
 		/* it may have left in good order meanwhile */
 		if (smp_load_acquire(&m->state) == HCCL_LEFT)
 			continue;
-		hccl_want_text(&m->want[m->begun % HCCL_SLOTS], text, sizeof(text));
+		hccl_want_text(hccl_want_of(c, i, m->begun), text, sizeof(text));
 		hccl_group_fail(c, HCCL_E_REMOTE, "EI0006",
 				"rank %u (process %u, device %u) has died; it had finished %" PRIu64 " collectives and begun %" PRIu64 ", the last: %s",
 				i, m->pid, m->logical, READ_ONCE(m->finished), READ_ONCE(m->begun), text);

@@ -31,8 +31,10 @@ static void move(struct hccl_plan *p, enum hccl_step_kind kind, u32 rank, struct
 {
 	struct hccl_step step = { .kind = (u16)kind, .dst = dst, .src = src, .bytes = bytes };
 
-	if (bytes)
-		append(p, rank, step);
+	if (!bytes)
+		return;
+	p->bytes += bytes;
+	append(p, rank, step);
 }
 
 void hccl_copy(struct hccl_plan *p, u32 rank, struct hccl_place dst, struct hccl_place src,
@@ -58,6 +60,7 @@ void hccl_wait_for(struct hccl_plan *p, u32 rank, u32 peer, u32 count)
 		return;
 	if (last && last->kind == HCCL_WAIT && last->peer == peer && last->count >= count)
 		return;
+	p->waits = true;
 	append(p, rank, (struct hccl_step){ .kind = HCCL_WAIT, .peer = (u16)peer, .count = count });
 }
 
@@ -183,6 +186,8 @@ static void forget(struct hccl_plan *p)
 {
 	for (u32 r = 0; r < p->ranks; r++)
 		p->lane[r].n = 0;
+	p->waits = false;
+	p->bytes = 0;
 }
 
 struct hccl_plan *hccl_plan_make(const struct hccl_shape *s, enum hccl_algo algo)

@@ -122,6 +122,8 @@ struct hccl_plan {
 	u32 ranks;
 	enum hccl_algo algo;	/* what it turned out to be */
 	bool failed;		/* no memory */
+	bool waits;		/* lanes for each other */
+	u64 bytes;		/* that are moved, by all lanes */
 	u64 chunk;		/* bytes that are moved at a time, so that they stay in a cache */
 	struct hccl_made *made;	/* whoever keeps it */
 	struct hccl_lane lane[];

@@ -38,7 +38,6 @@ static void reset_ours(struct hccl_comm *c)
 	m->issued = 0;
 	m->finished = 0;
 	WRITE_ONCE(m->begun, 0);
-	memset(m->want, 0, sizeof(m->want));
 	for (i = 0; i < c->ranks; i++)
 		memset(&c->group->mail[c->rank][i], 0, sizeof(c->group->mail[0][0]));
 	WRITE_ONCE(c->error, 0);
@@ -60,6 +59,7 @@ static void reset_group(struct hccl_comm *c)
 		s->arrived = 0;
 		s->left = 0;
 		s->lanes = 0;
+		s->over = 0;
 	}
 	smp_store_release(&g->failed_ready, 0);
 	smp_store_release(&g->failed, 0);

@@ -9,6 +9,9 @@
  * batch of steps at a time, as descriptors on its own SDMA queue.  When all lanes are
  * done everybody's buffers are, and each rank goes on as soon as it sees that.
  *
+ * Long lanes are left to their ranks for a while: a process that has done a lane once
+ * has its pages, and the first touch of a page costs more than to copy it.
+ *
  * A rank that has finished one is at most at the next, so two slots are enough: when the
  * last rank has come to a collective all have left the one before.
  */
@@ -19,6 +22,8 @@
 #include "support.h"
 
 #define LOOK_NS		100000000ll	/* are the others alive? */
+#define OWN_BYTES	(4u << 20)	/* a lane that long is its rank's, */
+#define OWN_NS		5000000ll	/* for so long, and a ns for each byte of all: a rank may not come */
 #define BATCH		32u		/* steps of a lane that one doorbell starts */
 #define BATCH_BYTES	(64u << 10)	/* a helper's turn: with more the engine's thread would be called, too */
 
@@ -38,6 +43,7 @@ static void finish(struct hccl_op *op)
 	hccl_plan_put(op->plan);
 	op->plan = NULL;
 	/* a model's comes again */
+	op->work.bell = NULL;
 	WRITE_ONCE(op->phase, HCCL_BEGIN);
 	WRITE_ONCE(op->seq, 0);
 }
@@ -91,13 +97,13 @@ static void clear(struct hccl_slot *slot, u32 ranks)
 		slot->lane[i].done = 0;
 	}
 	slot->lanes = 0;
+	slot->over = 0;
 	WRITE_ONCE(slot->arrived, 0);
 }
 
 static void arrive(struct hccl_op *op)
 {
 	struct hccl_comm *c = op->comm;
-	struct hccl_member *m = &c->group->member[c->rank];
 	struct hccl_slot *slot;
 	u32 k;
 
@@ -109,8 +115,7 @@ static void arrive(struct hccl_op *op)
 	slot->want[c->rank] = op->want;
 	for (k = 0; op->array && k < 4; k++)
 		memcpy(slot->array[c->rank][k], op->array + (size_t)k * c->ranks, c->ranks * sizeof(u64));
-	m->want[op->seq % HCCL_SLOTS] = op->want;
-	WRITE_ONCE(m->begun, op->seq);
+	WRITE_ONCE(c->group->member[c->rank].begun, op->seq);
 	op->began = npuemu_now_ns();
 	WRITE_ONCE(op->look_at, op->began + LOOK_NS);
 	WRITE_ONCE(op->phase, HCCL_ARRIVED);
@@ -119,7 +124,6 @@ static void arrive(struct hccl_op *op)
 	if (!hccl_wants_agree(c, slot))
 		return;
 	clear(&c->group->slot[(op->seq + 1) % HCCL_SLOTS], c->ranks);
-	smp_store_release(&slot->seq, op->seq);
 	op->last = true;
 }
 
@@ -141,6 +145,9 @@ static HcclResult plan(struct hccl_op *op, struct hccl_slot *slot)
 	op->split = false;
 	for (i = 0; i < c->ranks; i++)
 		op->lanes += op->plan->lane[i].n > 0;
+	op->others_at = 0;
+	if (!c->all_here && !op->plan->waits && op->plan->bytes >= (u64)OWN_BYTES * op->lanes)
+		op->others_at = npuemu_now_ns() + OWN_NS + (s64)op->plan->bytes;
 	WRITE_ONCE(op->phase, HCCL_GOES);
 	return HCCL_SUCCESS;
 }
@@ -267,14 +274,17 @@ static void post(struct batch *b, u32 sdma, u32 type, u8 *dst, const u8 *src, u6
 	b->bytes += bytes;
 }
 
-/* A descriptor has its bytes in one mapping on either side. */
+/* A descriptor has its bytes in one mapping on either side, and no more than a turn takes. */
 static bool post_pieces(struct hccl_op *op, struct batch *b, u32 sdma, u32 type, u8 *dst, const u8 *src, u64 bytes)
 {
 	u64 n, done;
 
 	for (done = 0; done < bytes; done += n) {
-		n = hccl_stretch(dst + done, src + done, bytes - done);
-		if (b->posted >= BATCH && !flush(op, b))
+		n = bytes - done;
+		if (unlikely(op->split))
+			n = hccl_stretch(dst + done, src + done, n);
+		n = n < BATCH_BYTES ? n : BATCH_BYTES;
+		if ((b->posted >= BATCH || (b->bytes && b->bytes + n > BATCH_BYTES)) && !flush(op, b))
 			return false;
 		post(b, sdma, type, dst + done, src + done, n);
 	}
@@ -304,7 +314,7 @@ static bool step_of(struct hccl_op *op, struct hccl_slot *slot, const struct hcc
 	if (st->kind == HCCL_COPY && dst == src)
 		return true;
 	sdma = st->kind == HCCL_REDUCE ? NPUEMU_SDMA_REDUCE : NPUEMU_SDMA_COPY;
-	if (unlikely(op->split))
+	if (unlikely(op->split || st->bytes > BATCH_BYTES))
 		return post_pieces(op, b, sdma, code, dst, src, st->bytes);
 	post(b, sdma, code, dst, src, st->bytes);
 	return true;
@@ -342,12 +352,18 @@ static bool carry(struct hccl_op *op, struct hccl_slot *slot, u32 r, struct npua
 			break;
 		at += n;
 		smp_store_release(&state->done, at);
+		/* another may have waited for that */
+		if (op->plan->waits)
+			npuacl_ring(&op->comm->group->bell, op->comm->queued ? INT32_MAX : 1);
 	}
 	/* a queue is not left with something in it */
 	if (!good)
 		flush(op, &b);
-	if (good && at == lane->n && at != begin)
-		npuemu_fetch_add(&slot->lanes, 1);
+	if (good && at == lane->n && at != begin && npuemu_fetch_add(&slot->lanes, 1) + 1 == op->lanes) {
+		smp_store_release(&slot->over, 1);
+		if (READ_ONCE(slot->seq) == op->seq)
+			npuacl_ring(&op->comm->group->bell, INT32_MAX);
+	}
 	return at != begin;
 }
 
@@ -356,8 +372,9 @@ static bool carry_lanes(struct hccl_op *op, struct hccl_slot *slot)
 {
 	struct hccl_comm *c = op->comm;
 	struct npuacl_sdma *q = NULL;
+	/* a lane's queue is its rank's */
+	bool on, own = c->queued || (op->others_at && npuemu_now_ns() < op->others_at);
 	aclError err;
-	bool on;
 	u32 i, r;
 
 	do {
@@ -367,8 +384,7 @@ static bool carry_lanes(struct hccl_op *op, struct hccl_slot *slot)
 
 			r = c->rank + i < c->ranks ? c->rank + i : c->rank + i - c->ranks;
 			state = &slot->lane[r];
-			/* a lane's queue is its rank's */
-			if (c->queued && i)
+			if (own && i)
 				break;
 			if (READ_ONCE(state->done) >= op->plan->lane[r].n || READ_ONCE(state->owner) ||
 			    !npuemu_cas(&state->owner, 0, c->rank + 1))
@@ -381,10 +397,49 @@ static bool carry_lanes(struct hccl_op *op, struct hccl_slot *slot)
 				on |= carry(op, slot, r, q);
 			smp_store_release(&state->owner, 0);
 		}
-	} while (on && smp_load_acquire(&slot->lanes) < op->lanes && !hccl_group_broken(c));
+	} while (on && !smp_load_acquire(&slot->over) && !hccl_group_broken(c));
 	if (q)
 		npuacl_sdma_put(c->dev, q);
-	return smp_load_acquire(&slot->lanes) >= op->lanes;
+	return smp_load_acquire(&slot->over);
+}
+
+/* ---- It opens ---------------------------------------------------------------------------------- */
+
+/* There is something to be done for as many ranks as have a cpu; for all, if lanes are their ranks'. */
+static void call_ranks(const struct hccl_op *op, const struct hccl_slot *slot)
+{
+	struct hccl_comm *c = op->comm;
+	u32 most = op->lanes < c->cpus ? op->lanes : c->cpus;
+
+	npuacl_ring(&c->group->bell, c->queued || op->others_at || READ_ONCE(slot->over) ? INT32_MAX : (s32)most - 1);
+}
+
+/* The others may go on.  What one rank does anyway is done before, so that none looks in vain. */
+static void open_slot(struct hccl_op *op, struct hccl_slot *slot)
+{
+	struct hccl_comm *c = op->comm;
+
+	if (plan(op, slot))
+		return;
+	slot->algo = op->ran;
+	if (!op->lanes)
+		WRITE_ONCE(slot->over, 1);
+	else if (op->lanes == 1 && !c->queued && !carry_lanes(op, slot))
+		return;
+	smp_store_release(&slot->seq, op->seq);
+	call_ranks(op, slot);
+	hccl_wake_local(c);
+}
+
+/* Opened by another; it may even be over, and then no plan is needed. */
+static void see_open(struct hccl_op *op, struct hccl_slot *slot)
+{
+	if (!smp_load_acquire(&slot->over)) {
+		plan(op, slot);
+		return;
+	}
+	op->ran = (enum hccl_algo)slot->algo;
+	WRITE_ONCE(op->phase, HCCL_GOES);
 }
 
 /* ---- What actually ran ---------------------------------------------------------------------------- */
@@ -397,7 +452,7 @@ static void tell(const struct hccl_op *op, const struct npuacl_stream *s)
 		return;
 	hccl_want_text(&op->want, text, sizeof(text));
 	npuemu_log_write(NPUEMU_LOG_DEBUG, "hccl: rank %u: %s on stream %u, by %s, %.1f us", op->comm->rank, text, s->id,
-			 op->want.coll == HCCL_BARRIER ? "counting" : hccl_algo_name(op->plan->algo),
+			 op->want.coll == HCCL_BARRIER ? "counting" : hccl_algo_name(op->ran),
 			 (double)(npuemu_now_ns() - op->began) / 1e3);
 }
 
@@ -456,14 +511,14 @@ static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
 		if (!begin(op))
 			return false;
 		arrive(op);
-		/* others may be waiting for just that */
+		op->work.bell = &c->group->bell;
 		if (op->last)
-			hccl_wake_local(c);
+			open_slot(op, &c->group->slot[op->seq % HCCL_SLOTS]);
 	}
 	slot = &c->group->slot[op->seq % HCCL_SLOTS];
 	if (op->phase == HCCL_ARRIVED && smp_load_acquire(&slot->seq) == op->seq)
-		plan(op, slot);
-	if (op->phase == HCCL_GOES && carry_lanes(op, slot)) {
+		see_open(op, slot);
+	if (op->phase == HCCL_GOES && (smp_load_acquire(&slot->over) || carry_lanes(op, slot))) {
 		tell(op, s);
 		finish(op);
 		hccl_wake_local(c);
@@ -476,7 +531,7 @@ static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
 	smp_store_release(&c->parked, s);
 	smp_mb(); /* said, before the look: pairs with hccl_wake_local() */
 	if (op->phase == HCCL_ARRIVED ? smp_load_acquire(&slot->seq) == op->seq :
-	    op->phase == HCCL_GOES && smp_load_acquire(&slot->lanes) >= op->lanes)
+	    op->phase == HCCL_GOES && smp_load_acquire(&slot->over))
 		WRITE_ONCE(s->woken, true);
 	return false;
 }
