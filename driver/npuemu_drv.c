@@ -126,8 +126,12 @@ static int __init machine_load(void)
 		m->devices = devices;
 		m->servers = DIV_ROUND_UP(devices, m->devices_per_server);
 	}
+	if (hbm_mb > NPUEMU_BO_MAX >> 20) {
+		pr_err("npuemu: hbm_mb=%u: at most %llu\n", hbm_mb, NPUEMU_BO_MAX >> 20);
+		return -EINVAL;
+	}
 	if (hbm_mb)
-		m->hbm_bytes = min_t(u64, (u64)hbm_mb << 20, NPUEMU_BO_MAX);
+		m->hbm_bytes = (u64)hbm_mb << 20;
 	npuemu_budget = budget_mb ? (u64)budget_mb << 20 :
 		     div_u64((u64)totalram_pages() * 6, 10) << PAGE_SHIFT;
 	return 0;

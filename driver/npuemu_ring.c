@@ -75,7 +75,9 @@ int npuemu_ring_alloc(struct npuemu_ctx *ctx, struct npuemu_ring_mem *m, u64 byt
 	m->bytes = PAGE_ALIGN(bytes);
 	if (!charge(m->bytes))
 		return -ENOMEM;
-	m->ptr = __vmalloc(m->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+	/* MAYFAIL: nobody is killed for it when the cgroup is full */
+	m->ptr = __vmalloc(m->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN |
+			   __GFP_RETRY_MAYFAIL);
 	if (!m->ptr) {
 		atomic64_sub(m->bytes, &all_bytes);
 		return -ENOMEM;

@@ -180,6 +180,9 @@ static int look(struct waiting *w)
 	for (i = 0; i < w->nr && !r; i++)
 		r = item_ready(w->ctx, &w->items[i]);
 	srcu_read_unlock(&npuemu_turns, idx);
+	/* the word went with the device: told is the reset, not what came of it */
+	if (r == -EFAULT && READ_ONCE(w->ctx->broken))
+		return -ENODEV;
 	return r < 0 ? r : r ? (int)i - 1 : -EAGAIN;
 }
 

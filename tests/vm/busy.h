@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For test_life.c and test_reset.c: a context that has a lot to do, and a sleeper. */
+/* For test_life.c, test_reset.c and others: a context that has a lot to do, sleepers, posters. */
 #ifndef TESTS_VM_BUSY_H
 #define TESTS_VM_BUSY_H
 
@@ -102,6 +102,68 @@ static inline int sleeper_end(struct sleeper *s)
 {
 	pthread_join(s->thread, NULL);
 	return s->rc;
+}
+
+/* Posts all the time, and makes room in its CQ for what becomes of it. */
+struct poster {
+	struct raw_cq cq;
+	struct raw_q q;
+	bool stop;
+	uint32_t posted;
+	uint32_t done;
+	uint32_t ended;		/* flush-done entries */
+	pthread_t thread;
+};
+
+/* The block that has been there a lap before, with the other owner bit: that is quick. */
+static inline void poster_post(struct raw_q *q)
+{
+	uint64_t *to = q->ring + (size_t)(q->pi & (q->depth - 1)) * 8;
+
+	if (q->pi < q->depth) {
+		raw_post_nop(q);
+		return;
+	}
+	__atomic_store_n(to, *to ^ NPUEMU_SQE_OWNER, __ATOMIC_RELEASE);
+	q->pi++;
+}
+
+static inline void *keep_posting(void *arg)
+{
+	struct poster *p = arg;
+	struct npuemu_cqe cqe;
+
+	while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {
+		while (raw_poll(&p->cq, &cqe)) {
+			if (cqe.dw0 & NPUEMU_CQE_FD)
+				p->ended++;
+			else
+				p->done++;
+		}
+		while (p->q.pi - p->done < p->q.depth)
+			poster_post(&p->q);
+		__atomic_store_n(&p->posted, p->q.pi, __ATOMIC_RELEASE);
+		raw_ring(&p->q);
+	}
+	return NULL;
+}
+
+static inline void poster_start(struct poster *p, struct raw *r, uint32_t device, uint32_t depth)
+{
+	memset(p, 0, sizeof(*p));
+	raw_cq_make(r, &p->cq, 2 * depth);
+	raw_q_make(r, &p->q, &p->cq, device, RAW_SDMA, depth);
+	sys_true(!pthread_create(&p->thread, NULL, keep_posting, p), "pthread_create");
+	/* it gets somewhere: more than twice around */
+	for (int64_t end = sys_deadline();
+	     __atomic_load_n(&p->posted, __ATOMIC_ACQUIRE) < 3 * depth;)
+		sys_true(sys_retry(end), "a thread does not get to post");
+}
+
+static inline void poster_end(struct poster *p)
+{
+	__atomic_store_n(&p->stop, true, __ATOMIC_RELEASE);
+	pthread_join(p->thread, NULL);
 }
 
 #endif

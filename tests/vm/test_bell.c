@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "raw.h"
 
 #define PARAM(name)	"/sys/module/npuemu/parameters/" #name
 #define LOST_MS		2000	/* a store whose completion takes longer was lost */
+#define MAX_US		20000u	/* an idle queue is looked at for so long, whatever happens */
 
 struct bell {
 	struct raw r;
@@ -66,9 +68,9 @@ static unsigned int random_gaps(struct bell *b, unsigned int n, uint64_t seed)
 
 	for (unsigned int i = 0; i < n; i++) {
 		gap = sys_rand(&rnd) % (2 * limit + 1);
-		/* now and then much longer, when it is surely asleep */
+		/* now and then much longer, when it is surely asleep, and for long */
 		if (!(sys_rand(&rnd) % 32))
-			gap += 20 * limit;
+			gap += 3 * MAX_US;
 		if (gap > 2 * limit)
 			usleep((useconds_t)gap);
 		else
@@ -295,12 +297,136 @@ static void idle(void **state)
 	raw_close(&r);
 }
 
-/* ---- The two conditions, with their windows opened wide ---------------------------------- */
+/* ---- How long an idle queue is looked at --------------------------------------------- */
+
+#define TRACING		"/sys/kernel/tracing"
+#define INSTANCE	TRACING "/instances/npuemu-test"
+#define MIN_US		2000u
 
 static void knob(const char *path, const char *value)
 {
 	sys_true(raw_write_file(path, value), "%s: %s", path, strerror(errno));
 }
+
+static uint64_t parks(struct bell *b)
+{
+	struct npuemu_ioc_device d = { 0 };
+
+	raw_is(raw_ioctl(b->r.fd, NPUEMU_IOC_DEVICE, &d), 0);
+	return d.engine_parks;
+}
+
+/* A store, and the queue is parked again when it returns. */
+static void one_until_parked(struct bell *b)
+{
+	uint64_t before = parks(b);
+	int64_t end = sys_deadline();
+
+	sys_true(one(b, b->q.pi + 1), "lost");
+	while (parks(b) == before)
+		sys_true(npuemu_now_ns() < end, "it is never parked");
+}
+
+/* The number behind a name in a line of the trace. */
+static uint64_t traced(const char *line, const char *name)
+{
+	const char *at = strstr(line, name);
+
+	sys_true(at, "no \"%s\" in \"%s\"", name, line);
+	return strtoull(at + strlen(name), NULL, 10);
+}
+
+struct limits {
+	unsigned int doubled;
+	unsigned int at_most;	/* stayed at the maximum */
+	unsigned int back;	/* at the minimum again */
+};
+
+/*
+ * What the limit has to be after a sleep of @asleep us, from the limit @was: twice as
+ * much if that was shorter.  @asleep is a little more than the driver looked at.
+ */
+static void limit_is(struct limits *l, uint64_t was, uint64_t asleep, uint64_t now)
+{
+	uint64_t twice = was * 2 < MAX_US ? was * 2 : MAX_US;
+
+	if (asleep < was)
+		sys_true(now == twice, "%llu us after a sleep of %llu, and %llu before",
+			 (unsigned long long)now, (unsigned long long)asleep,
+			 (unsigned long long)was);
+	else if (asleep > was + 2000)
+		sys_true(now == MIN_US, "%llu us after a sleep of %llu, and %llu before",
+			 (unsigned long long)now, (unsigned long long)asleep,
+			 (unsigned long long)was);
+	l->doubled += now == was * 2;
+	l->at_most += now == was && now == MAX_US;
+	l->back += now < was;
+}
+
+static struct limits limits_read(const struct bell *b)
+{
+	FILE *f = fopen(INSTANCE "/trace", "re");
+	uint64_t was = 0, asleep = 0;
+	struct limits l = { 0 };
+	bool woken = false;
+	char line[400];
+
+	sys_true(f, "%s: %s", INSTANCE "/trace", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		bool park = strstr(line, "npuemu_park: ");
+
+		if ((!park && !strstr(line, "npuemu_wake: ")) ||
+		    traced(line, "slot=") != b->r.q.slot || traced(line, "queue=") != b->q.id)
+			continue;
+		if (!park) {
+			woken = strstr(line, "why=fault");
+			asleep = traced(line, "parked_us=");
+			continue;
+		}
+		/* the first time it had never slept */
+		if (was && woken)
+			limit_is(&l, was, asleep, traced(line, "poll_us="));
+		was = traced(line, "poll_us=");
+	}
+	fclose(f);
+	return l;
+}
+
+/* Woken at once after it was parked: that did not pay, so the next time it waits longer. */
+static void limit_doubles(void **state)
+{
+	long before = raw_number(PARAM(poll_us));
+	struct limits l = { 0 };
+	char text[32];
+	struct bell b;
+
+	(void)state;
+	if (access(TRACING "/instances", F_OK))
+		raw_skip("the kernel has no tracing");
+	raw_is(raw_sys(mkdir(INSTANCE, 0700)), 0);
+	knob(INSTANCE "/events/npuemu/npuemu_park/enable", "1");
+	knob(INSTANCE "/events/npuemu/npuemu_wake/enable", "1");
+	snprintf(text, sizeof(text), "%u", MIN_US);
+	knob(PARAM(poll_us), text);
+	bell_open(&b, 0, RAW_SDMA);
+	/* a busy machine may be too slow for it, now and then */
+	for (int round = 0; round < 50 && (!l.at_most || !l.back || l.doubled < 4); round++) {
+		for (int i = 0; i < 8; i++)
+			one_until_parked(&b);
+		usleep(3 * MAX_US);
+		one_until_parked(&b);
+		l = limits_read(&b);
+	}
+	sys_true(l.doubled >= 4 && l.at_most && l.back,
+		 "doubled %u times, %u times at its maximum, %u times back", l.doubled, l.at_most,
+		 l.back);
+	snprintf(text, sizeof(text), "%ld", before);
+	knob(PARAM(poll_us), text);
+	bell_close(&b);
+	raw_is(raw_sys(rmdir(INSTANCE)), 0);
+}
+
+/* ---- The two conditions, with their windows opened wide ---------------------------------- */
 
 static void knobs_reset(void)
 {
@@ -355,6 +481,7 @@ int main(void)
 		raw_test(nothing_new),
 		raw_test(nonsense),
 		raw_test(idle),
+		raw_test(limit_doubles),
 		raw_test(both_needed),
 	};
 

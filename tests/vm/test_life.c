@@ -174,6 +174,42 @@ static void killed(void **state)
 	}
 }
 
+#define POSTERS	3
+
+/* On both devices, each as fast as it can, without a pause for anything. */
+static void posters(int fd, void *unused)
+{
+	struct poster p[POSTERS];
+	struct raw r;
+
+	(void)unused;
+	raw_open(&r, 0);
+	for (uint32_t i = 0; i < POSTERS; i++)
+		poster_start(&p[i], &r, i & 1, 1024);
+	sys_go(fd);
+	for (;;)
+		pause();
+}
+
+/* Gone, and its context with it, while its threads do nothing but post. */
+static void killed_posting(void **state)
+{
+	int64_t deadline;
+	struct raw_child c;
+	uint64_t rnd = 4;
+
+	(void)state;
+	for (int n = 0; n < 12; n++) {
+		raw_fork(&c, posters, NULL);
+		sys_wait_go(c.fd);
+		usleep((useconds_t)(sys_rand(&rnd) % 10000));
+		deadline = npuemu_deadline_ms(10000);
+		raw_kill(&c);
+		while (raw_leaks("contexts"))
+			sys_true(sys_retry(deadline), "its context stays");
+	}
+}
+
 static void sleeping_child(int fd, void *unused)
 {
 	struct busy b;
@@ -374,6 +410,7 @@ int main(void)
 		raw_test(with_sleeper_on_nothing),
 		raw_test(with_dmabuf),
 		raw_test(killed),
+		raw_test(killed_posting),
 		raw_test(killed_asleep),
 		raw_test(in_other_hands),
 		raw_test(orphaned),

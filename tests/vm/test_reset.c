@@ -323,6 +323,54 @@ static void resets_in_a_row(void **state)
 	works(1);
 }
 
+/* ---- Posting all the time ------------------------------------------------------------------ */
+
+#define AT_ONCE_MS	10000	/* what the driver gives a turn, at most; a reset takes some ms */
+
+static void flushed_to_the_end(struct poster *p)
+{
+	struct npuemu_cqe cqe = { 0 };
+
+	while (!p->ended) {
+		sys_true(raw_spin(&p->cq, &cqe, SYS_PATIENCE_MS), "no word that the flush is done");
+		p->ended += !!(cqe.dw0 & NPUEMU_CQE_FD);
+	}
+	sys_eq(raw_query(&p->q).state, NPUEMU_QS_ERROR);
+}
+
+/*
+ * The queue is lost, or stopped, while a thread posts to it and goes on with that: neither
+ * takes as long as it does.
+ */
+static void posting_on(void **state)
+{
+	struct poster p;
+	int64_t start;
+	struct raw here;
+	int dev1;
+
+	(void)state;
+	for (int round = 0; round < 6; round++) {
+		raw_open(&here, 0);
+		dev1 = raw_node(1);
+		raw_is(raw_ioctl(dev1, NPUEMU_IOC_JOIN,
+				 &(struct npuemu_ioc_join){ .fd = here.fd }), 0);
+		poster_start(&p, &here, 1, NPUEMU_SQ_MAX_BB);
+		start = npuemu_now_ns();
+		raw_is(round & 1 ? raw_modify(&p.q, NPUEMU_QS_ERROR) : reset(1), 0);
+		sys_true(npuemu_now_ns() - start < AT_ONCE_MS * 1000000ll,
+			 "it took %lld ms while a thread posted",
+			 (long long)(npuemu_now_ns() - start) / 1000000);
+		/* as long as something comes it is flushed, maybe for ever */
+		poster_end(&p);
+		flushed_to_the_end(&p);
+		raw_is(raw_q_destroy(&p.q), 0);
+		close(dev1);
+		raw_close(&here);
+	}
+	works(1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +379,7 @@ int main(void)
 		raw_test(reset_with_full_cq),
 		raw_test(full_cq_wakes),
 		raw_test(resets_in_a_row),
+		raw_test(posting_on),
 	};
 
 	raw_start();
