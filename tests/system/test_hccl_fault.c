@@ -410,6 +410,53 @@ static void killed_meeting(void **state)
 	sys_rc(npuemu_close(ctx));
 }
 
+/* ---- A rank is stopped --------------------------------------------------------------------------- */
+
+#define LONG	(768u << 10)	/* long enough for lanes that are left to their ranks: lib/hccl/run.c */
+
+/* It has come, and then does not do its part: after a while the others do it. */
+static void part_of(struct ht_rank *r)
+{
+	float *host = malloc(LONG * sizeof(*host)), *want = malloc(LONG * sizeof(*want));
+	uint32_t i, k;
+	void *buf;
+
+	sys_true(host && want, "no memory");
+	for (i = 0; i < LONG; i++) {
+		host[i] = (float)(r->rank + i % 100);
+		for (want[i] = 0, k = 0; k < r->ranks; k++)
+			want[i] += (float)(k + i % 100);
+	}
+	buf = ht_device(LONG * sizeof(*host), host);
+	if (r->rank != 2)
+		ht_await(0, 1);
+	ht_ok(HcclAllReduce(buf, buf, LONG, F32, SUM, r->comm, r->stream));
+	if (r->rank == 2) {
+		sys_eq(aclrtSynchronizeStreamWithTimeout(r->stream, 50), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+		aclGetRecentErrMsg();
+		ht_add(0, 1);
+		raise(SIGSTOP);
+	}
+	ht_sync(r);
+	ht_compare("without rank 2", buf, want, LONG * sizeof(*want));
+	ht_add(1, 1);
+	acl_ok(aclrtFree(buf));
+	free(host);
+	free(want);
+}
+
+static void stopped(void **state)
+{
+	struct ht_job job = { .ranks = 4, .processes = true, .fn = part_of };
+
+	(void)state;
+	ht_begin(&job);
+	ht_await(1, 3);
+	sys_eq(kill(job.child[2].pid, SIGCONT), 0);
+	ht_end(&job);
+	sys_eq(ht_get(1), 4);
+}
+
 /* ---- A stream is aborted ----------------------------------------------------------------------------- */
 
 static void aborts(struct ht_rank *r)
@@ -485,6 +532,7 @@ int main(void)
 		ht_test(killed),
 		ht_test(killed_p2p),
 		ht_test(killed_meeting),
+		ht_test(stopped),
 		ht_test(aborted),
 		ht_test(aborted_later),
 	};
