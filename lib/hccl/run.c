@@ -511,7 +511,8 @@ static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
 		if (!begin(op))
 			return false;
 		arrive(op);
-		op->work.bell = &c->group->bell;
+		/* in one process whoever gets on wakes the others' streams, and may do it all itself */
+		op->work.bell = c->all_here ? NULL : &c->group->bell;
 		if (op->last)
 			open_slot(op, &c->group->slot[op->seq % HCCL_SLOTS]);
 	}
