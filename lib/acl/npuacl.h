@@ -448,6 +448,10 @@ void npuacl_task_text(const struct npuacl_task *t, char *buf, size_t size);
 /* The first task begins (@t) while some device is traced; it is done: before it is retired. */
 void npuacl_trace_begin(struct npuacl_stream *s, const struct npuacl_task *t);
 void npuacl_trace_end(struct npuacl_stream *s);
+/* The "profiler" of aclInit's file: what it asks for, and to begin with that; no lock held for the latter. */
+struct json_object;
+aclError npuacl_prof_read(const char *path, struct json_object *profiler);
+aclError npuacl_prof_begin(void);
 void npuacl_prof_release(void);	/* traces that are being written end; no lock held */
 void npuacl_prof_fork(void);
 

@@ -48,6 +48,7 @@ static struct {
 	u32 folders;		/* made so far */
 	struct aclprofConfig *running[NPUACL_DEVICES];
 	u32 nrunning;
+	struct aclprofConfig *by_file;	/* aclInit's file asked for it */
 } prof = { .lock = PTHREAD_MUTEX_INITIALIZER, .most = UINT64_MAX };
 
 u32 npuacl_prof_turn(void)
@@ -116,7 +117,7 @@ static aclError use_dir(const char *what, const char *path, size_t n)
 }
 
 /* PROF_000001_20261130121530123_4711; prof.lock held. */
-static aclError make_folder(struct aclprofConfig *c)
+static aclError make_folder(const char *what, struct aclprofConfig *c)
 {
 	struct timespec now;
 	char when[32];
@@ -137,7 +138,7 @@ static aclError make_folder(struct aclprofConfig *c)
 		if (errno != EEXIST)
 			break;
 	}
-	return npuacl_fail(ACL_ERROR_PROFILING_FAILURE, "aclprofStart: the folder %s cannot be made: %s", c->file,
+	return npuacl_fail(ACL_ERROR_PROFILING_FAILURE, "%s: the folder %s cannot be made: %s", what, c->file,
 			   strerror(errno));
 }
 
@@ -204,7 +205,7 @@ static aclError find_devices(struct aclprofConfig *c)
 	return ACL_SUCCESS;
 }
 
-static aclError start(struct aclprofConfig *c)
+static aclError start(const char *what, struct aclprofConfig *c)
 {
 	aclError ret;
 
@@ -213,12 +214,12 @@ static aclError start(struct aclprofConfig *c)
 				   "aclprofStart: this configuration runs already, into %s: stop it first", c->file);
 	ret = find_devices(c);
 	if (!ret)
-		ret = make_folder(c);
+		ret = make_folder(what, c);
 	if (ret)
 		return ret;
 	c->trace = npuemu_trace_start(c->file, c->board_devices, kinds(c->types), prof.most);
 	if (c->trace < 0)
-		return npuacl_fail(ACL_ERROR_PROFILING_FAILURE, "aclprofStart: %s", npuemu_errmsg());
+		return npuacl_fail(ACL_ERROR_PROFILING_FAILURE, "%s: %s", what, npuemu_errmsg());
 	c->running = true;
 	prof.running[prof.nrunning++] = c;
 	if (npuacl.board->host->trace && READ_ONCE(npuemu_trace_tasks))
@@ -226,10 +227,23 @@ static aclError start(struct aclprofConfig *c)
 	return ACL_SUCCESS;
 }
 
+/* prof.lock held */
+static void drop_by_file(void)
+{
+	if (!prof.by_file)
+		return;
+	npuemu_slab_retire(&configs, prof.by_file);
+	npuemu_slab_free(&configs, prof.by_file);
+	prof.by_file = NULL;
+	prof.most = UINT64_MAX;
+	smp_store_release(&prof.turn, prof.turn + 1);
+}
+
 void npuacl_prof_release(void)
 {
 	pthread_mutex_lock(&prof.lock);
 	stop_all();
+	drop_by_file();
 	pthread_mutex_unlock(&prof.lock);
 }
 
@@ -239,6 +253,7 @@ void npuacl_prof_fork(void)
 	pthread_mutex_init(&prof.lock, NULL);
 	prof.turn = 0;
 	prof.nrunning = 0;
+	prof.by_file = NULL;
 	prof.most = UINT64_MAX;
 	configs.base = NULL;
 	configs.used = 0;
@@ -255,7 +270,10 @@ aclError aclprofInit(const char *profilerResultPath, size_t length)
 	aclError ret;
 
 	pthread_mutex_lock(&prof.lock);
-	if (prof.turn & 1)
+	if (prof.by_file)
+		ret = npuacl_fail(ACL_ERROR_REPEAT_INITIALIZE,
+				  "aclprofInit: the file given to aclInit has a profiler that is on, and writes to %s", prof.dir);
+	else if (prof.turn & 1)
 		ret = npuacl_fail(ACL_ERROR_REPEAT_INITIALIZE,
 				  "aclprofInit was called already, for %s: call aclprofFinalize first", prof.dir);
 	else
@@ -272,6 +290,8 @@ aclError aclprofFinalize(void)
 
 	pthread_mutex_lock(&prof.lock);
 	ret = npuacl_prof_on("aclprofFinalize");
+	if (!ret && prof.by_file)
+		ret = npuacl_fail(ACL_ERROR_PROF_NOT_RUN, "aclprofFinalize: what runs is of the file given to aclInit, until aclFinalize");
 	if (!ret) {
 		ret = stop_all();
 		prof.most = UINT64_MAX;
@@ -305,7 +325,7 @@ aclError aclprofStart(const aclprofConfig *profilerConfig)
 	if (!ret)
 		ret = npuacl_prof_on(what);
 	if (!ret)
-		ret = start(c);
+		ret = start(what, c);
 	pthread_mutex_unlock(&prof.lock);
 	return ret;
 }
@@ -403,7 +423,7 @@ aclError aclprofDestroyConfig(const aclprofConfig *profilerConfig)
 }
 
 /* "200MB" */
-static aclError set_limit(const char *text)
+static aclError set_limit(const char *what, const char *text)
 {
 	char *end;
 	unsigned long long mb;
@@ -412,7 +432,7 @@ static aclError set_limit(const char *text)
 	mb = strtoull(text, &end, 10);
 	if (errno || *text < '0' || *text > '9' || strcmp(end, "MB") || mb < LEAST_LIMIT_MB || mb > UINT32_MAX)
 		return npuacl_fail(ACL_ERROR_INVALID_PROFILING_CONFIG,
-				   "aclprofSetConfig: the limit \"%s\" is none: %uMB to %uMB are possible", text,
+				   "%s: the limit \"%s\" is none: %uMB to %uMB are possible", what, text,
 				   LEAST_LIMIT_MB, UINT32_MAX);
 	prof.most = mb * MB;
 	return ACL_SUCCESS;
@@ -423,7 +443,7 @@ static aclError set_config(aclprofConfigType type, const char *text, size_t n)
 {
 	switch ((u32)type) {
 	case ACL_PROF_STORAGE_LIMIT:
-		return set_limit(text);
+		return set_limit("aclprofSetConfig", text);
 	case ACL_PROF_PATH:
 		return use_dir("aclprofSetConfig", text, n);
 	default:
@@ -447,6 +467,50 @@ aclError aclprofSetConfig(aclprofConfigType configType, const char *config, size
 	ret = npuacl_prof_on(what);
 	if (!ret)
 		ret = set_config(configType, config, configLength);
+	pthread_mutex_unlock(&prof.lock);
+	return ret;
+}
+
+/* ---- By aclInit's file -------------------------------------------------------------------- */
+
+/* prof.lock held */
+static aclError start_all(const char *what, const char *limit, uint64_t types)
+{
+	struct aclprofConfig *c;
+	aclError ret = limit ? set_limit(what, limit) : ACL_SUCCESS;
+	u32 i;
+
+	if (ret)
+		return ret;
+	c = npuemu_slab_alloc(&configs);
+	if (!c)
+		return npuacl_fail(ACL_ERROR_STORAGE_OVER_LIMIT, "%s: there are %u profiling configurations, the most there can be",
+				   what, MAX_CONFIGS);
+	c->types = types;
+	c->n = npuacl.devices;
+	for (i = 0; i < c->n; i++)
+		c->device[i] = i;
+	npuemu_slab_publish(&configs, c);
+	smp_store_release(&prof.turn, prof.turn + 1);
+	prof.by_file = c;
+	ret = start(what, c);
+	if (ret)
+		drop_by_file();
+	return ret;
+}
+
+aclError npuacl_prof_all(const char *dir, const char *limit, uint64_t types)
+{
+	static const char what[] = "aclInit: profiler";
+	aclError ret = ACL_SUCCESS;
+
+	pthread_mutex_lock(&prof.lock);
+	if (prof.turn & 1)
+		ret = npuacl_fail(ACL_ERROR_REPEAT_INITIALIZE, "%s: aclprofInit was called before, for %s", what, prof.dir);
+	if (!ret)
+		ret = use_dir(what, dir, strlen(dir));
+	if (!ret)
+		ret = start_all(what, limit, types);
 	pthread_mutex_unlock(&prof.lock);
 	return ret;
 }

@@ -12,4 +12,7 @@ u32 npuacl_prof_turn(void);
 aclError npuacl_prof_on(const char *what);
 void npuacl_stamps_fork(void);
 
+/* By aclInit's file, for all devices and until aclFinalize: prof_file.c asks prof.c. */
+aclError npuacl_prof_all(const char *dir, const char *limit, uint64_t types);
+
 #endif

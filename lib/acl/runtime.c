@@ -341,6 +341,7 @@ static const char *const known_keys[] = {
 static aclError use_config(const char *path, struct json_object *root)
 {
 	struct json_object *v, *id;
+	aclError ret;
 	size_t i;
 
 	if (!json_object_is_type(root, json_type_object))
@@ -351,6 +352,11 @@ static aclError use_config(const char *path, struct json_object *root)
 		if (i == ARRAY_SIZE(known_keys))
 			npuemu_log(NPUEMU_LOG_WARN, "aclInit: %s: nothing is known of \"%s\"", path, key);
 		(void)value;
+	}
+	if (json_object_object_get_ex(root, "profiler", &v)) {
+		ret = npuacl_prof_read(path, v);
+		if (ret)
+			return ret;
 	}
 	if (json_object_object_get_ex(root, "defaultDevice", &v) &&
 	    json_object_object_get_ex(v, "default_device", &id)) {
@@ -408,6 +414,11 @@ aclError aclInit(const char *configPath)
 	if (!ret)
 		npuacl.inits++;
 	pthread_mutex_unlock(&npuacl.lock);
+	if (!ret && !again) {
+		ret = npuacl_prof_begin();
+		if (ret)
+			WRITE_ONCE(npuacl.inits, 0);
+	}
 	if (ret)
 		return ret;
 	if (again)

@@ -572,6 +572,76 @@ static void failures(void **state)
 	acl_ok(aclprofDestroyConfig(c));
 }
 
+/* ---- By the file that aclInit is given ------------------------------------------------ */
+
+static const char *settings(const char *text)
+{
+	static char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/acl.json", dir);
+	f = fopen(path, "w");
+	sys_true(f, "%s", path);
+	fprintf(f, text, dir);
+	sys_eq(fclose(f), 0);
+	return path;
+}
+
+static void one_fill(void)
+{
+	unsigned char *d;
+	aclrtStream s;
+
+	acl_ok(aclrtSetDevice(0));
+	d = device_memory(4096);
+	s = new_stream();
+	acl_ok(aclrtMemsetAsync(d, 64, 1, 64, s));
+	acl_ok(aclrtSynchronizeStream(s));
+	acl_ok(aclrtDestroyStream(s));
+	acl_ok(aclrtFree(d));
+}
+
+static void by_file(void **state)
+{
+	static const struct {
+		const char *text;
+		aclError want;
+	} wrong[] = {
+		{ "{\"profiler\": []}", ACL_ERROR_INVALID_PROFILING_CONFIG },
+		{ "{\"profiler\": {\"switch\": true}}", ACL_ERROR_INVALID_PROFILING_CONFIG },
+		{ "{\"profiler\": {\"switch\": \"on\", \"output\": \"%s/acl.json\"}}", ACL_ERROR_INVALID_FILE },
+		{ "{\"profiler\": {\"switch\": \"on\", \"output\": \"%s\", \"storage_limit\": \"1MB\"}}",
+		  ACL_ERROR_INVALID_PROFILING_CONFIG },
+	};
+	struct trace t;
+	size_t i;
+
+	(void)state;
+	acl_ok(aclFinalize());
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		acl_fails(aclInit(settings(wrong[i].text)), wrong[i].want);
+	acl_ok(aclInit(settings("{\"profiler\": {\"switch\": \"on\", \"output\": \"%s\", \"aicpu\": \"on\"}}")));
+	starts++;
+	acl_fails(aclprofInit(dir, strlen(dir)), ACL_ERROR_REPEAT_INITIALIZE);
+	acl_fails(aclprofFinalize(), ACL_ERROR_PROF_NOT_RUN);
+	one_fill();
+	acl_ok(aclFinalize());
+	read_last(&t);
+	sys_eq(of_kind(&t, NPUEMU_TT_FILL, false), 1);
+	trace_free(&t);
+	/* off, or not said; and then a program may profile itself */
+	acl_ok(aclInit(settings("{\"profiler\": {\"output\": \"%s\"}}")));
+	one_fill();
+	init();
+	acl_ok(aclprofFinalize());
+	acl_ok(aclFinalize());
+	read_last(&t);	/* still the one before: folder() wants one of each number */
+	sys_eq(of_kind(&t, NPUEMU_TT_FILL, false), 1);
+	trace_free(&t);
+	acl_ok(aclInit(NULL));
+	acl_ok(aclrtSetDevice(0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -580,6 +650,7 @@ int main(void)
 		prof_test(notes),
 		prof_test(models),
 		prof_test(failures),
+		prof_test(by_file),
 	};
 
 	sys_start();
