@@ -29,7 +29,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct ready {
 		struct npuacl_stream *first, *last;
-	} list[2];		/* ready: tasks came, what was waited for came; each in that order */
+	} list[2];		/* ready: tasks came, what was waited for came; each in that order, @first also read without the lock */
 	struct npuacl_stream *watched;
 	u32 ready;		/* how many; read without the lock */
 	u32 kick;		/* futex the thread sleeps on */
@@ -103,7 +103,7 @@ static void enlist(struct npuacl_stream *s, bool woken, s64 now)
 		if (l->last)
 			l->last->ready_next = s;
 		else
-			l->first = s;
+			WRITE_ONCE(l->first, s);
 		l->last = s;
 		WRITE_ONCE(sched.ready, sched.ready + 1);
 	}
@@ -145,7 +145,7 @@ static struct npuacl_stream *pop(s64 by)
 	pthread_mutex_lock(&sched.lock);
 	while ((l = turn(by))) {
 		s = l->first;
-		l->first = s->ready_next;
+		WRITE_ONCE(l->first, s->ready_next);
 		if (!l->first)
 			l->last = NULL;
 		s->listed = false;
@@ -169,7 +169,7 @@ void npuacl_unlist(struct npuacl_stream *s)
 	for (at = &l->first; s->listed && *at; prev = *at, at = &(*at)->ready_next) {
 		if (*at != s)
 			continue;
-		*at = s->ready_next;
+		WRITE_ONCE(*at, s->ready_next);
 		if (l->last == s)
 			l->last = prev;
 		s->listed = false;
