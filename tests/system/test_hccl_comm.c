@@ -354,11 +354,13 @@ static void write_table(char *path, size_t size, uint32_t ranks, const char *ser
 	snprintf(path, size, "%s/table-%s-%u.json", dir ? dir : "/tmp", server, ranks);
 	f = fopen(path, "w");
 	sys_true(f, "%s cannot be written", path);
-	fprintf(f, "{\"status\":\"completed\",\"version\":\"1.0\",\"server_count\":\"1\",\"server_list\":[");
-	fprintf(f, "{\"server_id\":\"%s\",\"device\":[", server);
-	for (uint32_t i = 0; i < ranks; i++)
-		fprintf(f, "%s{\"device_id\":\"%u\",\"device_ip\":\"192.168.1.%u\",\"rank_id\":\"%u\"}",
-			i ? "," : "", i, i + 1, i);
+	fprintf(f, "{\"status\":\"completed\",\"version\":\"1.0\",\"server_count\":\"%u\",\"server_list\":[", (ranks + 7) / 8);
+	for (uint32_t i = 0; i < ranks; i++) {
+		if (i % 8 == 0)
+			fprintf(f, "%s{\"server_id\":\"%s%.*u\",\"device\":[", i ? "]}," : "", server, i ? 2 : 0, i / 8);
+		fprintf(f, "%s{\"device_id\":\"%u\",\"device_ip\":\"192.168.%u.%u\",\"rank_id\":\"%u\"}",
+			i % 8 ? "," : "", i % 8, i / 8 + 1, i % 8 + 1, i);
+	}
 	fprintf(f, "]}]}\n");
 	fclose(f);
 }
@@ -382,6 +384,11 @@ static void by_table(struct ht_rank *r)
 	ht_says(HcclCommInitClusterInfo(path, r->ranks, &comm), HCCL_E_PARA, "EI0014");
 	snprintf(none, sizeof(none), "%s.none", path);
 	ht_says(HcclCommInitClusterInfo(none, r->rank, &comm), HCCL_E_OPEN_FILE_FAILURE, "EI0004");
+	if (!r->rank) {
+		write_table(none, sizeof(none), 129, "large");
+		ht_says(HcclCommInitClusterInfo(none, 0, &comm), HCCL_E_PARA, "129 ranks");
+		sys_eq(unlink(none), 0);
+	}
 	/* this program is no JSON */
 	ht_says(HcclCommInitClusterInfo("/proc/self/exe", r->rank, &comm), HCCL_E_PARA, "EI0004");
 	ht_fails(HcclCommInitClusterInfo(NULL, r->rank, &comm), HCCL_E_PTR);

@@ -330,15 +330,19 @@ static bool broken_off(struct reload *m, unsigned int nr)
 static void load_broken_off(void **state)
 {
 	struct reload m = reload_find();
-	unsigned int undone = 0, rounds = 12;
 	struct opener o[OPENERS];
+	unsigned int undone = 0;
 	unsigned long before;
+	int64_t deadline;
 	uint64_t rnd = 1;
 
 	(void)state;
 	reload_unload();
 	openers_start(o);
-	for (unsigned int i = 0; i < rounds; i++) {
+	deadline = sys_deadline();
+	/* whether the signal comes in time is a matter of luck, more so on a busy machine */
+	for (unsigned int i = 0; i < 12 || undone < 3; i++) {
+		sys_true(i < 12 || sys_retry(deadline), "only %u of %u were broken off", undone, i);
 		before = opened(o);
 		if (broken_off(&m, (unsigned int)(sys_rand(&rnd) % 48))) {
 			undone++;
@@ -350,7 +354,6 @@ static void load_broken_off(void **state)
 		}
 	}
 	openers_end(o);
-	sys_true(undone >= rounds / 4, "only %u of %u were broken off", undone, rounds);
 	/* nothing of it stands in the way */
 	raw_is(reload_load(&m, "topology=950 devices=64"), 0);
 	sys_eq(query().devices, 64);
