@@ -574,15 +574,20 @@ static void failures(void **state)
 
 /* ---- By the file that aclInit is given ------------------------------------------------ */
 
+/* @ stands for the folder */
 static const char *settings(const char *text)
 {
+	const char *at = strchr(text, '@');
 	static char path[300];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/acl.json", dir);
 	f = fopen(path, "w");
 	sys_true(f, "%s", path);
-	fprintf(f, text, dir);
+	if (at)
+		fprintf(f, "%.*s%s%s", (int)(at - text), text, dir, at + 1);
+	else
+		fputs(text, f);
 	sys_eq(fclose(f), 0);
 	return path;
 }
@@ -609,8 +614,8 @@ static void by_file(void **state)
 	} wrong[] = {
 		{ "{\"profiler\": []}", ACL_ERROR_INVALID_PROFILING_CONFIG },
 		{ "{\"profiler\": {\"switch\": true}}", ACL_ERROR_INVALID_PROFILING_CONFIG },
-		{ "{\"profiler\": {\"switch\": \"on\", \"output\": \"%s/acl.json\"}}", ACL_ERROR_INVALID_FILE },
-		{ "{\"profiler\": {\"switch\": \"on\", \"output\": \"%s\", \"storage_limit\": \"1MB\"}}",
+		{ "{\"profiler\": {\"switch\": \"on\", \"output\": \"@/acl.json\"}}", ACL_ERROR_INVALID_FILE },
+		{ "{\"profiler\": {\"switch\": \"on\", \"output\": \"@\", \"storage_limit\": \"1MB\"}}",
 		  ACL_ERROR_INVALID_PROFILING_CONFIG },
 	};
 	struct trace t;
@@ -620,7 +625,7 @@ static void by_file(void **state)
 	acl_ok(aclFinalize());
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		acl_fails(aclInit(settings(wrong[i].text)), wrong[i].want);
-	acl_ok(aclInit(settings("{\"profiler\": {\"switch\": \"on\", \"output\": \"%s\", \"aicpu\": \"on\"}}")));
+	acl_ok(aclInit(settings("{\"profiler\": {\"switch\": \"on\", \"output\": \"@\", \"aicpu\": \"on\"}}")));
 	starts++;
 	acl_fails(aclprofInit(dir, strlen(dir)), ACL_ERROR_REPEAT_INITIALIZE);
 	acl_fails(aclprofFinalize(), ACL_ERROR_PROF_NOT_RUN);
@@ -630,7 +635,7 @@ static void by_file(void **state)
 	sys_eq(of_kind(&t, NPUEMU_TT_FILL, false), 1);
 	trace_free(&t);
 	/* off, or not said; and then a program may profile itself */
-	acl_ok(aclInit(settings("{\"profiler\": {\"output\": \"%s\"}}")));
+	acl_ok(aclInit(settings("{\"profiler\": {\"output\": \"@\"}}")));
 	one_fill();
 	init();
 	acl_ok(aclprofFinalize());
