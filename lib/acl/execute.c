@@ -301,11 +301,12 @@ static enum npuacl_outcome event_wait(struct npuacl_stream *s, struct npuacl_tas
 			/* others' records wake nobody here */
 			return npuacl_wait_begin(s, t, e->ipc);
 		}
-		npuacl_event_unpark(e, s);
 	} else if (npuacl_event_ipc_lost(e)) {
 		npuacl_stream_error(s, t->id, ACL_ERROR_RT_IPC_ERROR, "task %u, wait of event %u: the process that made it has ended before its record",
 				    t->id, e->id);
 	}
+	/* it may have gone on the list after the record: there it would not be on the next event's */
+	npuacl_event_unpark(e, s);
 	npuacl_waited(s);
 	npuacl_event_waited(e);
 	event_put(s, t);
