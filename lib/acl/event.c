@@ -265,7 +265,7 @@ void npuacl_event_recorded(struct npuacl_event *e, u64 generation, aclError erro
 	/* under the lock: a stream that gives up takes itself off the list first */
 	for (; s; s = next) {
 		next = s->wait_next;
-		WRITE_ONCE(s->on_event, false);
+		s->on_event = false;
 		npuacl_wake_parked(s);
 	}
 	pthread_mutex_unlock(&e->lock);
@@ -319,9 +319,6 @@ void npuacl_event_unpark(struct npuacl_event *e, struct npuacl_stream *s)
 {
 	struct npuacl_stream **at;
 
-	/* who runs it alone puts it there; taken off, it may be just now */
-	if (!READ_ONCE(s->on_event))
-		return;
 	pthread_mutex_lock(&e->lock);
 	for (at = &e->waiters; s->on_event && *at; at = &(*at)->wait_next)
 		if (*at == s) {

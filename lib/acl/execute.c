@@ -305,8 +305,12 @@ static enum npuacl_outcome event_wait(struct npuacl_stream *s, struct npuacl_tas
 		npuacl_stream_error(s, t->id, ACL_ERROR_RT_IPC_ERROR, "task %u, wait of event %u: the process that made it has ended before its record",
 				    t->id, e->id);
 	}
-	/* it may have gone on the list after the record: there it would not be on the next event's */
-	npuacl_event_unpark(e, s);
+	/*
+	 * Once it has waited it may still be on the list, if it went there after the record, and
+	 * would not get on the next event's; or a record is at it just now, and it could be gone.
+	 */
+	if (s->parked_since)
+		npuacl_event_unpark(e, s);
 	npuacl_waited(s);
 	npuacl_event_waited(e);
 	event_put(s, t);

@@ -341,7 +341,6 @@ static const char *const known_keys[] = {
 static aclError use_config(const char *path, struct json_object *root)
 {
 	struct json_object *v, *id;
-	aclError ret;
 	size_t i;
 
 	if (!json_object_is_type(root, json_type_object))
@@ -352,11 +351,6 @@ static aclError use_config(const char *path, struct json_object *root)
 		if (i == ARRAY_SIZE(known_keys))
 			npuemu_log(NPUEMU_LOG_WARN, "aclInit: %s: nothing is known of \"%s\"", path, key);
 		(void)value;
-	}
-	if (json_object_object_get_ex(root, "profiler", &v)) {
-		ret = npuacl_prof_read(path, v);
-		if (ret)
-			return ret;
 	}
 	if (json_object_object_get_ex(root, "defaultDevice", &v) &&
 	    json_object_object_get_ex(v, "default_device", &id)) {
@@ -370,7 +364,8 @@ static aclError use_config(const char *path, struct json_object *root)
 					   npuacl.devices);
 		npuacl.default_device = (s32)n;
 	}
-	return ACL_SUCCESS;
+	/* the last that can be wrong: what a refused file asks for must not begin with the next one */
+	return json_object_object_get_ex(root, "profiler", &v) ? npuacl_prof_read(path, v) : ACL_SUCCESS;
 }
 
 static aclError load_config(const char *path)
@@ -416,8 +411,12 @@ aclError aclInit(const char *configPath)
 	pthread_mutex_unlock(&npuacl.lock);
 	if (!ret && !again) {
 		ret = npuacl_prof_begin();
-		if (ret)
-			WRITE_ONCE(npuacl.inits, 0);
+		if (ret) {
+			pthread_mutex_lock(&npuacl.lock);
+			npuacl.inits--;
+			npuacl.default_device = -1;
+			pthread_mutex_unlock(&npuacl.lock);
+		}
 	}
 	if (ret)
 		return ret;

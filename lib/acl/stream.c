@@ -163,8 +163,11 @@ static bool sleep_by_bell(struct npuacl_stream *s, u64 upto, s64 ns)
 	struct npuacl_bell *b = READ_ONCE(s->bell_of);
 	u32 seen = READ_ONCE(s->bell_seen);
 
-	if (!b || smp_load_acquire(&s->done) >= upto)
-		return b;
+	/* who owns it meanwhile may take long, and what is there of a bell is then an earlier one's */
+	if (!b || READ_ONCE(s->run) != NPUACL_PARKED)
+		return false;
+	if (smp_load_acquire(&s->done) >= upto)
+		return true;
 	/* memory that a process cannot sleep on, as the module's, says so at once */
 	return !npuemu_futex_wait(&b->word, seen, ns < WORK_NAP_NS ? ns : WORK_NAP_NS) || errno != EFAULT;
 }

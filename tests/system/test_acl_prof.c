@@ -617,6 +617,8 @@ static void by_file(void **state)
 		{ "{\"profiler\": {\"switch\": \"on\", \"output\": \"@/acl.json\"}}", ACL_ERROR_INVALID_FILE },
 		{ "{\"profiler\": {\"switch\": \"on\", \"output\": \"@\", \"storage_limit\": \"1MB\"}}",
 		  ACL_ERROR_INVALID_PROFILING_CONFIG },
+		{ "{\"profiler\": {\"switch\": \"on\", \"output\": \"@\"}, \"defaultDevice\": {\"default_device\": \"99\"}}",
+		  ACL_ERROR_INVALID_PARAM },
 	};
 	struct trace t;
 	size_t i;
@@ -625,6 +627,11 @@ static void by_file(void **state)
 	acl_ok(aclFinalize());
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		acl_fails(aclInit(settings(wrong[i].text)), wrong[i].want);
+	/* nothing of a refused file is left */
+	acl_ok(aclInit(NULL));
+	init();
+	acl_ok(aclprofFinalize());
+	acl_ok(aclFinalize());
 	acl_ok(aclInit(settings("{\"profiler\": {\"switch\": \"on\", \"output\": \"@\", \"aicpu\": \"on\"}}")));
 	starts++;
 	acl_fails(aclprofInit(dir, strlen(dir)), ACL_ERROR_REPEAT_INITIALIZE);
