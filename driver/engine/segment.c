@@ -189,15 +189,23 @@ static bool read_record(const struct npuemu_seg_rec *rec, struct npuemu_seg_rec 
 	return false;
 }
 
-/* Fill @r from the owner's side; NULL or why not. */
+static inline bool token_opens(const struct npuemu_far *t, u32 access, u32 value)
+{
+	return (access & NPUEMU_SEGREC_NO_TOKEN) || (t->token_en && t->token_value == value);
+}
+
+/*
+ * Fill @r from the owner's side; NULL or why not.  The token comes before what is behind
+ * it: what is wrong there is told to those alone who may use it.
+ */
 static noinline const char *remote_slow(struct npuemu_jfs *q, struct npuemu_remote *r,
-					const u64 *eid, u32 token_id, u32 *status)
+					const struct npuemu_far *t, u32 *status)
 {
 	const struct npuemu_host_ops *ops = q->chip->ops;
-	const struct npuemu_peer *peer = ops->peer(q->chip, eid);
+	const struct npuemu_peer *peer = ops->peer(q->chip, t->eid);
 	const struct npuemu_arena *arena;
 	struct npuemu_seg_rec rec;
-	u32 index = token_id & 0xfff;
+	u32 index = t->token_id & 0xfff;
 
 	*status = NPUEMU_ST_ACK_TIMEOUT;
 	if (!peer || READ_ONCE(*peer->life) != peer->life_val)
@@ -205,8 +213,8 @@ static noinline const char *remote_slow(struct npuemu_jfs *q, struct npuemu_remo
 	*status = NPUEMU_ST_REM_ACCESS_ABORT;
 	if (index >= READ_ONCE(peer->nsegs))
 		return "no such segment at the owner";
-	if (!read_record(&peer->segs[index], &rec) || rec.token_id != token_id ||
-	    rec.device != (u32)eid[1])
+	if (!read_record(&peer->segs[index], &rec) || rec.token_id != t->token_id ||
+	    rec.device != (u32)t->eid[1] || !token_opens(t, rec.access, rec.token_value))
 		return no_segment;
 	arena = rec.device < NPUEMU_MAX_DEVICES ? ops->arena(q->chip, peer, &rec) : NULL;
 	if (!arena) {
@@ -218,9 +226,9 @@ static noinline const char *remote_slow(struct npuemu_jfs *q, struct npuemu_remo
 	    rec.va + rec.len < rec.va || rec.buf >= arena->nshares ||
 	    (rec.va ^ rec.off) & 15)	/* a word aligned there must be so here */
 		return "the owner's segment record is damaged";
-	r->eid[0] = eid[0];
-	r->eid[1] = eid[1];
-	r->token_id = token_id;
+	r->eid[0] = t->eid[0];
+	r->eid[1] = t->eid[1];
+	r->token_id = t->token_id;
 	r->token_value = rec.token_value;
 	r->seq_val = rec.seq;
 	r->access = rec.access;
@@ -247,7 +255,7 @@ static inline struct npuemu_remote *remote_find(struct npuemu_jfs *q, struct npu
 		const char *why;
 
 		r->seq = NULL;
-		why = remote_slow(q, r, t->eid, t->token_id, &status);
+		why = remote_slow(q, r, t, &status);
 		if (why)
 			return refuse(q, w, status, t, va, len, why);
 	}
@@ -255,10 +263,8 @@ static inline struct npuemu_remote *remote_find(struct npuemu_jfs *q, struct npu
 		r->seq = NULL;
 		return refuse(q, w, NPUEMU_ST_ACK_TIMEOUT, t, va, len, "the owner has died");
 	}
-	if (unlikely(!(r->access & NPUEMU_SEGREC_NO_TOKEN) &&
-		     (!t->token_en || t->token_value != r->token_value)))
-		return refuse(q, w, NPUEMU_ST_REM_ACCESS_ABORT, t, va, len,
-			      no_segment);
+	if (unlikely(!token_opens(t, r->access, r->token_value)))
+		return refuse(q, w, NPUEMU_ST_REM_ACCESS_ABORT, t, va, len, no_segment);
 	if (unlikely((r->access & access) != access))
 		return refuse(q, w, NPUEMU_ST_REM_ACCESS_ABORT, t, va, len,
 			      "the segment does not grant this right");

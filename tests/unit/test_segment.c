@@ -299,6 +299,11 @@ static void owner_acts(void **state)
 		fh->chip.epoch++;
 		fh->out_of_reach = true;
 		assert_refused(f, &w, FH_TIMEOUT);
+		/* what is wrong behind a token is no business of who does not have it */
+		make(&w, kind, 0, FH_TOKEN_ID, FH_TOKEN_VALUE + 1);
+		assert_refused(f, &w, FH_REM_ACCESS);
+		make(&w, kind, 0, FH_TOKEN_ID, FH_TOKEN_VALUE);
+		assert_refused(f, &w, FH_TIMEOUT);
 		fh->out_of_reach = false;
 	}
 }
