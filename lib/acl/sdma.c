@@ -125,7 +125,7 @@ u32 npuacl_sdma_ring(struct npuacl_sdma *s)
 {
 	u32 last = npuemu_last_wqe(s->q);
 
-	npuemu_doorbell(s->q);
+	npuemu_doorbell_through(s->q);
 	return last;
 }
 
@@ -154,28 +154,34 @@ static void recover(struct npuacl_sdma *s)
 	npuemu_queue_modify(s->q, NPUEMU_QS_READY);
 }
 
-int npuacl_sdma_poll(struct npuacl_sdma *s, u32 last, u32 n, s64 deadline, u32 *bad, u32 *status)
+/* One look, which helps: 0, 1 with what failed, or -EAGAIN. */
+static int look(struct npuacl_sdma *s, u32 last, u32 n, u32 *bad, u32 *status)
 {
 	struct npuemu_wc wc;
+	int got;
 
-	for (;;) {
-		int got = npuemu_poll(s->cq, &wc, 1);
+	while ((got = npuemu_poll(s->cq, &wc, 1)) == 1) {
+		if (wc.status == NPUEMU_ST_SUCCESS && wc.wqe == last)
+			return 0;
+		if (wc.status == NPUEMU_ST_SUCCESS || wc.flags & NPUEMU_WC_FLUSH_DONE)
+			continue;
+		*bad = n - 1 - (last - wc.wqe);
+		*status = wc.status;
+		recover(s);
+		return 1;
+	}
+	if (!got)
+		return -EAGAIN;
+	*bad = 0;
+	*status = NPUEMU_ST_WR_FLUSH_ERR;
+	return 1;
+}
 
-		if (got == 1) {
-			if (wc.status == NPUEMU_ST_SUCCESS && wc.wqe == last)
-				return 0;
-			if (wc.status == NPUEMU_ST_SUCCESS || wc.flags & NPUEMU_WC_FLUSH_DONE)
-				continue;
-			*bad = n - 1 - (last - wc.wqe);
-			*status = wc.status;
-			recover(s);
-			return 1;
-		}
-		if (got < 0) {
-			*bad = 0;
-			*status = NPUEMU_ST_WR_FLUSH_ERR;
-			return 1;
-		}
+int npuacl_sdma_poll(struct npuacl_sdma *s, u32 last, u32 n, s64 deadline, u32 *bad, u32 *status)
+{
+	int got;
+
+	while ((got = look(s, last, n, bad, status)) == -EAGAIN) {
 		got = npuemu_wait(s->cq, deadline);
 		if (got == -ETIMEDOUT)
 			return -EAGAIN;
@@ -185,38 +191,101 @@ int npuacl_sdma_poll(struct npuacl_sdma *s, u32 last, u32 n, s64 deadline, u32 *
 			return 1;
 		}
 	}
+	return got;
 }
 
-aclError npuacl_sdma_now(struct npuacl_device *dev, const struct npuemu_sdma *d, u32 n, u32 *bad)
+/*
+ * A copy that is long enough for the engine to wake up: half of it on a second queue, if
+ * one is free.  The engine works on the queue that this thread is not in.
+ */
+#define HALVE_FROM	(4ull << 20)
+#define IDLE_NS		2000	/* a look that helps takes longer */
+#define IDLE_LOOKS	200u	/* then sleep: the engine may not have got a processor */
+
+static int by_halves(struct npuacl_sdma *s, struct npuacl_sdma *second, const struct npuemu_sdma *d,
+		     char *cause, u32 *status)
 {
-	struct npuacl_sdma *s;
-	char cause[sizeof(s->cause)];
-	u32 i, status, last, at;
-	aclError ret;
+	struct npuacl_sdma *of[2] = { s, second };
+	int got[2] = { -EAGAIN, -EAGAIN };
+	u64 half = d->len / 2 & ~4095ull;
+	u32 last[2], bad, st, k, idle = 0;
+	s64 before = 0, now;
+
+	for (k = 0; k < 2; k++) {
+		struct npuemu_sdma part = *d;
+
+		part.dst += k * half;
+		part.src += k * half;
+		part.len = k ? d->len - half : half;
+		npuacl_sdma_post(of[k], &part, true);
+		last[k] = npuemu_last_wqe(of[k]->q);
+	}
+	npuemu_doorbell(second->q);	/* begun here, and left to the engine */
+	npuacl_sdma_ring(s);
+	while (got[0] == -EAGAIN || got[1] == -EAGAIN) {
+		now = npuemu_now_ns();
+		idle = now - before < IDLE_NS ? idle + 1 : 0;
+		before = now;
+		for (k = 0; k < 2; k++) {
+			if (got[k] != -EAGAIN)
+				continue;
+			if (idle < IDLE_LOOKS)
+				got[k] = look(of[k], last[k], 1, &bad, &st);
+			else
+				got[k] = npuacl_sdma_poll(of[k], last[k], 1, NPUEMU_FOREVER, &bad, &st);
+			if (got[k] == 1) {
+				*status = st;
+				memcpy(cause, of[k]->cause, sizeof(of[k]->cause));
+			}
+		}
+	}
+	return got[0] | got[1];
+}
+
+/* In batches, on one queue. */
+static int by_one(struct npuacl_sdma *s, const struct npuemu_sdma *d, u32 n, char *cause, u32 *bad,
+		  u32 *status)
+{
+	u32 at, i, last;
 	int got = 0;
 
-	s = npuacl_sdma_take(dev, &ret);
-	if (!s)
-		return ret;
 	for (at = 0; at < n && !got; at += i) {
 		for (i = 0; i < NPUACL_BATCH && at + i < n; i++)
 			npuacl_sdma_post(s, &d[at + i], i + 1 == NPUACL_BATCH || at + i + 1 == n);
 		last = npuacl_sdma_ring(s);
-		got = npuacl_sdma_poll(s, last, i, NPUEMU_FOREVER, bad, &status);
+		got = npuacl_sdma_poll(s, last, i, NPUEMU_FOREVER, bad, status);
 		if (got)
 			*bad += at;
 	}
-	memcpy(cause, s->cause, sizeof(cause));
+	if (got)
+		memcpy(cause, s->cause, sizeof(s->cause));
+	return got;
+}
+
+aclError npuacl_sdma_now(struct npuacl_device *dev, const struct npuemu_sdma *d, u32 n, u32 *bad)
+{
+	struct npuacl_sdma *s, *second = NULL;
+	struct npuacl_task t;
+	char cause[sizeof(s->cause)], text[160];
+	u32 status;
+	aclError ret;
+	int got;
+
+	s = npuacl_sdma_take(dev, &ret);
+	if (!s)
+		return ret;
+	if (n == 1 && d->len >= HALVE_FROM && d->dw1 >> NPUEMU_SQE_OPCODE_SHIFT == NPUEMU_SDMA_COPY)
+		second = npuacl_sdma_try(dev);
+	*bad = 0;
+	got = second ? by_halves(s, second, d, cause, &status) : by_one(s, d, n, cause, bad, &status);
+	if (second)
+		npuacl_sdma_put(dev, second);
 	npuacl_sdma_put(dev, s);
 	if (!got)
 		return ACL_SUCCESS;
-	{
-		struct npuacl_task t = { .kind = NPUACL_SDMA, .sdma = d[*bad] };
-		char text[160];
-
-		npuacl_task_text(&t, text, sizeof(text));
-		ret = npuacl_status_code(status, cause);
-		return npuacl_fail(ret, "%s on device %u failed: %s; %s", text, dev->id,
-				   npuemu_status_str(status), cause);
-	}
+	t = (struct npuacl_task){ .kind = NPUACL_SDMA, .sdma = d[*bad] };
+	npuacl_task_text(&t, text, sizeof(text));
+	ret = npuacl_status_code(status, cause);
+	return npuacl_fail(ret, "%s on device %u failed: %s; %s", text, dev->id,
+			   npuemu_status_str(status), cause);
 }

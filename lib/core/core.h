@@ -272,7 +272,8 @@ struct npuemu_host {
 	int (*queue_modify)(struct npuemu_queue *q, u32 state);
 	int (*queue_map)(struct npuemu_queue *q, struct npuemu_queue_map *map);
 	int (*queue_query)(struct npuemu_queue *q, struct npuemu_queue_stat *stat);
-	int (*doorbell)(struct npuemu_queue *q);
+	/* @through: a host that helps does all of it in this thread, who waits for it next */
+	int (*doorbell)(struct npuemu_queue *q, bool through);
 	/* let the queues behind a CQ (NULL: all) progress in this thread; did any? */
 	bool (*help)(struct npuemu *ctx, struct npuemu_cq *cq);
 	/* the poller made room in a CQ that had run out of it */
@@ -295,6 +296,11 @@ struct npuemu_host {
 extern const struct npuemu_host npuemu_user_host;
 extern const struct npuemu_host npuemu_kernel_host;
 bool npuemu_kernel_present(void);	/* there are devices that this user may open */
+
+/* ---- queues.c: for libraries on top ------------------------------------------ */
+
+/* npuemu_doorbell() for who waits next: with helping all of it, not one turn, is done here. */
+int npuemu_doorbell_through(struct npuemu_queue *q);
 
 /* ---- memory.c: for libraries on top ------------------------------------------ */
 

@@ -330,12 +330,22 @@ NPUEMU_API int npuemu_queue_query(struct npuemu_queue *q, struct npuemu_queue_st
 	return err ? err : q->ctx->host->queue_query(q, stat);
 }
 
-NPUEMU_API int npuemu_doorbell(struct npuemu_queue *q)
+static inline int doorbell(struct npuemu_queue *q, bool through)
 {
 	/* the hot path: the handle, and whether the board still stands */
 	if (unlikely(!npuemu_slab_holds(&npuemu_queues, q, NPUEMU_SLAB_SIZE(*q))))
 		return npuemu_fail(-EBADF, "npuemu_doorbell: not a queue, or it was destroyed");
 	if (unlikely(READ_ONCE(q->ctx->broken)))
 		return npuemu_check_whole(q->ctx, "npuemu_doorbell");
-	return q->ctx->host->doorbell(q);
+	return q->ctx->host->doorbell(q, through);
+}
+
+NPUEMU_API int npuemu_doorbell(struct npuemu_queue *q)
+{
+	return doorbell(q, false);
+}
+
+int npuemu_doorbell_through(struct npuemu_queue *q)
+{
+	return doorbell(q, true);
 }

@@ -113,7 +113,7 @@ void npuemu_k_stat(const struct npuemu_ioc_queue_query *from, struct npuemu_queu
 
 /* ---- wait.c ----------------------------------------------------------------------- */
 
-int npuemu_k_doorbell(struct npuemu_queue *q);
+int npuemu_k_doorbell(struct npuemu_queue *q, bool through);
 u32 npuemu_k_help_every(void);
 bool npuemu_k_help(struct npuemu *ctx, struct npuemu_cq *cq);
 void npuemu_k_unstarve(struct npuemu_cq *cq);

@@ -17,8 +17,9 @@
 #define HELP_EVERY	1024u
 #define HELP_EVERY_ALONE	64u
 
-int npuemu_k_doorbell(struct npuemu_queue *q)
+int npuemu_k_doorbell(struct npuemu_queue *q, bool through)
 {
+	(void)through;
 	smp_store_release(q->db, q->view.pi); /* pairs with the engine's read of the index */
 	return 0;
 }

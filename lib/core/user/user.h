@@ -535,7 +535,7 @@ void service_stop(struct user *u);
 
 int worker_start(struct user *u);
 void worker_stop(struct user *u);
-int user_doorbell(struct npuemu_queue *q);
+int user_doorbell(struct npuemu_queue *q, bool through);
 bool user_help(struct npuemu *ctx, struct npuemu_cq *cq);
 void user_unstarve(struct npuemu_cq *cq);
 /* Let the engine look at the queue. */

@@ -128,7 +128,10 @@ int queue_own(struct npuemu_queue *q)
 	return 0;
 }
 
-int user_doorbell(struct npuemu_queue *q)
+/* More than any copy has that is not halved between two threads anyway. */
+#define THROUGH_TURNS	1024u
+
+int user_doorbell(struct npuemu_queue *q, bool through)
 {
 	struct user *u = user_of(q->ctx);
 	struct npuemu_jfs *j = &q->jfs;
@@ -141,7 +144,10 @@ int user_doorbell(struct npuemu_queue *q)
 	}
 	smp_store_release(q->db, q->view.pi);
 	if (likely(!u->async)) {
-		if (likely(npuemu_owner_try(j->owner))) {
+		u32 turns = through ? THROUGH_TURNS : 1;
+
+		/* ownership is handed back after each: others may want the queue gone */
+		while (turns-- && likely(npuemu_owner_try(j->owner))) {
 			bool waiting = false, more = npuemu_jfs_turn(j, true, &waiting);
 
 			queue_publish(q);
@@ -150,8 +156,10 @@ int user_doorbell(struct npuemu_queue *q)
 				return npuemu_fail(-EUCLEAN, "npuemu_doorbell: the board was reset");
 			if (likely(!more && !waiting && !npuemu_jfs_has_news(j)))
 				return 0;
-			if (waiting)
+			if (waiting) {
 				npuemu_fetch_or(&u->waiting[q->index / 64], 1ull << (q->index % 64));
+				break;
+			}
 		}
 		queue_heat(u, q);
 		return 0;
