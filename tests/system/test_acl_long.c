@@ -150,5 +150,6 @@ int main(void)
 		acl_test(lengths), acl_test(holes), acl_test(crowd),
 	};
 
+	sys_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
