@@ -25,6 +25,7 @@
 #include <linux/eventfd.h>
 #include <linux/fs.h>
 #include <linux/kref.h>
+#include <linux/log2.h>
 #include <linux/maple_tree.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -466,11 +467,24 @@ static inline u32 *npuemu_record(struct npuemu_ctx *ctx, u32 record, u32 at)
 /* @off: in the context's window. */
 int npuemu_ring_mmap(struct npuemu_ctx *ctx, struct vm_area_struct *vma, u64 off, u64 len);
 
-/* ---- npuemu_queue.c ---------------------------------------------------------------------- */
+/* ---- npuemu_cq.c ------------------------------------------------------------------------- */
 
 int npuemu_ioc_cq_create(struct npuemu_file *f, struct npuemu_ioc_cq_create *a);
 int npuemu_ioc_cq_destroy(struct npuemu_file *f, struct npuemu_ioc_handle *a);
 int npuemu_ioc_cq_eventfd(struct npuemu_file *f, struct npuemu_ioc_cq_eventfd *a);
+/* One more user; the second needs a CQ made for it.  Both with ctx->lock held. */
+struct npuemu_cq *npuemu_cq_attach(struct npuemu_ctx *ctx, u32 handle);
+void npuemu_cq_detach(struct npuemu_cq *cq);
+/* Nobody finds it any more; ctx->lock held, or at the context's end. */
+void npuemu_cq_free(struct npuemu_cq *cq);
+
+/* ---- npuemu_queue.c ---------------------------------------------------------------------- */
+
+static inline bool npuemu_pow2_within(u32 v, u32 lo, u32 hi)
+{
+	return is_power_of_2(v) && v >= lo && v <= hi;
+}
+
 int npuemu_ioc_rq_create(struct npuemu_file *f, struct npuemu_ioc_rq_create *a);
 int npuemu_ioc_rq_destroy(struct npuemu_file *f, struct npuemu_ioc_handle *a);
 int npuemu_ioc_rq_query(struct npuemu_file *f, struct npuemu_ioc_rq_query *a);

@@ -1,179 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Making, changing and unmaking CQs, receive queues and send queues.
+ * Making, changing and unmaking receive queues and send queues; npuemu_cq.c has the CQs.
  *
  * Each is complete before its id can be found, and is freed only after it
  * cannot be found any more and a grace period has passed.  Ids carry a
  * generation, so one of a destroyed queue does not hit its successor.
  */
 #include <linux/delay.h>
-#include <linux/log2.h>
 #include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
 #include "npuemu.h"
-
-static bool pow2_within(u32 v, u32 lo, u32 hi)
-{
-	return is_power_of_2(v) && v >= lo && v <= hi;
-}
-
-/* ---- Completion queues ---------------------------------------------------------------- */
-
-static void cq_free(struct npuemu_cq *cq)
-{
-	npuemu_ring_free(cq->ctx, &cq->mem);
-	npuemu_record_give(cq->ctx, cq->record);
-	if (cq->eventfd)
-		eventfd_ctx_put(cq->eventfd);
-	cq->ctx->ncqs--;
-	kfree(cq);
-	npuemu_leak(NPUEMU_LEAK_CQ, -1);
-}
-
-static int cq_setup(struct npuemu_ctx *ctx, struct npuemu_cq *cq, u32 depth, bool timed)
-{
-	struct npuemu_jfc *j = &cq->jfc;
-	u64 bytes = (u64)depth * NPUEMU_CQE_SIZE;
-	int err;
-
-	cq->ctx = ctx;
-	err = npuemu_record_take(ctx);
-	if (err < 0)
-		return err;
-	cq->record = err;
-	err = npuemu_ring_alloc(ctx, &cq->mem, bytes + (timed ? depth * sizeof(u64) : 0));
-	if (err) {
-		npuemu_record_give(ctx, cq->record);
-		return err;
-	}
-	j->ring = cq->mem.ptr;
-	j->times = timed ? cq->mem.ptr + bytes : NULL;
-	j->ci_rec = npuemu_record(ctx, cq->record, NPUEMU_REC_INDEX);
-	j->mask = depth - 1;
-	j->host = cq;
-	return 0;
-}
-
-int npuemu_ioc_cq_create(struct npuemu_file *f, struct npuemu_ioc_cq_create *a)
-{
-	bool timed = a->flags & NPUEMU_CQF_TIMED;
-	struct npuemu_ctx *ctx = f->ctx;
-	struct npuemu_cq *cq;
-	int err;
-
-	if (a->flags & ~(NPUEMU_CQF_TIMED | NPUEMU_CQF_SHARED) ||
-	    !pow2_within(a->depth, NPUEMU_CQ_MIN, NPUEMU_CQ_MAX))
-		return -EINVAL;
-	cq = kzalloc(sizeof(*cq), GFP_KERNEL_ACCOUNT);
-	if (!cq)
-		return -ENOMEM;
-	cq->jfc.shared = a->flags & NPUEMU_CQF_SHARED;
-	mutex_lock(&ctx->lock);
-	err = ctx->closing ? -ENODEV : ctx->ncqs >= NPUEMU_CTX_CQS ? -ENOSPC :
-	      cq_setup(ctx, cq, a->depth, timed);
-	if (err) {
-		mutex_unlock(&ctx->lock);
-		kfree(cq);
-		return err;
-	}
-	npuemu_leak(NPUEMU_LEAK_CQ, 1);
-	ctx->ncqs++;
-	a->record = cq->record;
-	a->ring = cq->mem.at;
-	a->times = timed ? cq->mem.at + (u64)a->depth * NPUEMU_CQE_SIZE : ~0ull;
-	err = xa_alloc_cyclic(&ctx->cqs, &cq->handle, NULL, XA_LIMIT(1, INT_MAX), &ctx->cq_next,
-			      GFP_KERNEL_ACCOUNT);
-	if (err >= 0) {
-		a->handle = cq->handle;
-		err = 0;
-		xa_store(&ctx->cqs, cq->handle, cq, 0);	/* only now: it is complete */
-	} else {
-		cq_free(cq);
-	}
-	mutex_unlock(&ctx->lock);
-	return err;
-}
-
-int npuemu_ioc_cq_destroy(struct npuemu_file *f, struct npuemu_ioc_handle *a)
-{
-	struct npuemu_ctx *ctx = f->ctx;
-	struct npuemu_cq *cq;
-	int err = 0;
-
-	if (a->pad)
-		return -EINVAL;
-	mutex_lock(&ctx->lock);
-	cq = xa_load(&ctx->cqs, a->handle);
-	if (!cq)
-		err = -ENOENT;
-	else if (cq->users)
-		err = -EBUSY;
-	else
-		xa_erase(&ctx->cqs, a->handle);
-	mutex_unlock(&ctx->lock);
-	if (err)
-		return err;
-	wake_up_all(&ctx->bell);	/* who waits for it */
-	npuemu_grace();
-	mutex_lock(&ctx->lock);
-	cq_free(cq);
-	mutex_unlock(&ctx->lock);
-	return 0;
-}
-
-/* One more user; the second needs a CQ made for it.  ctx->lock held. */
-static struct npuemu_cq *cq_attach(struct npuemu_ctx *ctx, u32 handle)
-{
-	struct npuemu_cq *cq = xa_load(&ctx->cqs, handle);
-
-	if (!cq)
-		return ERR_PTR(-ENOENT);
-	if (cq->users && !cq->jfc.shared)
-		return ERR_PTR(-EBUSY);
-	cq->users++;
-	npuemu_fetch_add(&cq->jfc.attached, 1);
-	return cq;
-}
-
-static void cq_detach(struct npuemu_cq *cq)
-{
-	cq->users--;
-	npuemu_fetch_add(&cq->jfc.attached, -1u);
-}
-
-int npuemu_ioc_cq_eventfd(struct npuemu_file *f, struct npuemu_ioc_cq_eventfd *a)
-{
-	struct npuemu_ctx *ctx = f->ctx;
-	struct eventfd_ctx *new = NULL, *old;
-	struct npuemu_cq *cq;
-
-	if (a->fd >= 0) {
-		new = eventfd_ctx_fdget(a->fd);
-		if (IS_ERR(new))
-			return PTR_ERR(new);
-	} else if (a->fd != -1) {
-		return -EBADF;
-	}
-	mutex_lock(&ctx->lock);
-	cq = xa_load(&ctx->cqs, a->handle);
-	if (!cq) {
-		mutex_unlock(&ctx->lock);
-		if (new)
-			eventfd_ctx_put(new);
-		return -ENOENT;
-	}
-	old = cq->eventfd;
-	smp_store_release(&cq->eventfd, new); /* complete */
-	/* counts as a sleeper: completions are announced */
-	npuemu_fetch_add(&cq->jfc.waiters, (u32)!!new - (u32)!!old);
-	mutex_unlock(&ctx->lock);
-	if (old) {
-		npuemu_grace();
-		eventfd_ctx_put(old);
-	}
-	return 0;
-}
 
 /* ---- Receive queues ----------------------------------------------------------------------- */
 
@@ -228,7 +65,7 @@ static int rq_setup(struct npuemu_ctx *ctx, struct npuemu_rq *rq,
 
 static int rq_publish(struct npuemu_ctx *ctx, struct npuemu_rq *rq, struct npuemu_ioc_rq_create *a)
 {
-	struct npuemu_cq *cq = cq_attach(ctx, a->cq);
+	struct npuemu_cq *cq = npuemu_cq_attach(ctx, a->cq);
 	u32 index;
 	int err;
 
@@ -236,7 +73,7 @@ static int rq_publish(struct npuemu_ctx *ctx, struct npuemu_rq *rq, struct npuem
 		return PTR_ERR(cq);
 	err = index_take(ctx, &ctx->rqs, &index, &rq->id);
 	if (err) {
-		cq_detach(cq);
+		npuemu_cq_detach(cq);
 		return err;
 	}
 	rq->cq = cq;
@@ -257,7 +94,8 @@ int npuemu_ioc_rq_create(struct npuemu_file *f, struct npuemu_ioc_rq_create *a)
 	int err;
 
 	if (a->device >= npuemu_machine.devices || a->flags & ~NPUEMU_RQF_TOKEN ||
-	    !pow2_within(a->depth, NPUEMU_RQ_MIN, NPUEMU_RQ_MAX) || !pow2_within(a->max_sge, 1, 8))
+	    !npuemu_pow2_within(a->depth, NPUEMU_RQ_MIN, NPUEMU_RQ_MAX) ||
+	    !npuemu_pow2_within(a->max_sge, 1, 8))
 		return -EINVAL;
 	if (a->flags & NPUEMU_RQF_TOKEN)
 		a->token_value = npuemu_token_or_random(a->token_value);
@@ -310,7 +148,7 @@ int npuemu_ioc_rq_destroy(struct npuemu_file *f, struct npuemu_ioc_handle *a)
 		return err;
 	npuemu_grace();
 	mutex_lock(&ctx->lock);
-	cq_detach(rq->cq);
+	npuemu_cq_detach(rq->cq);
 	rq_free(rq);
 	mutex_unlock(&ctx->lock);
 	return 0;
@@ -399,7 +237,7 @@ static int queue_publish(struct npuemu_ctx *ctx, struct npuemu_queue *q,
 		if (!rq)
 			return -ENOENT;
 	}
-	cq = cq_attach(ctx, a->cq);
+	cq = npuemu_cq_attach(ctx, a->cq);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	err = index_take(ctx, &ctx->queues, &q->index, &q->jfs.id);
@@ -428,7 +266,7 @@ static int queue_publish(struct npuemu_ctx *ctx, struct npuemu_queue *q,
 no_window:
 	xa_erase(&ctx->queues, q->index);
 no_index:
-	cq_detach(cq);
+	npuemu_cq_detach(cq);
 	return err;
 }
 
@@ -441,7 +279,7 @@ int npuemu_ioc_queue_create(struct npuemu_file *f, struct npuemu_ioc_queue_creat
 
 	if (a->device >= npuemu_machine.devices || a->type >= ARRAY_SIZE(kinds) || a->pad ||
 	    a->flags & ~NPUEMU_QF_ERROR_SUSPEND || a->rnr_retry > 7 ||
-	    !pow2_within(a->depth, NPUEMU_SQ_MIN_BB, NPUEMU_SQ_MAX_BB))
+	    !npuemu_pow2_within(a->depth, NPUEMU_SQ_MIN_BB, NPUEMU_SQ_MAX_BB))
 		return -EINVAL;
 	a->device = array_index_nospec(a->device, npuemu_machine.devices);
 	a->type = array_index_nospec(a->type, ARRAY_SIZE(kinds));
@@ -510,7 +348,7 @@ static void queue_end(struct npuemu_ctx *ctx, struct npuemu_queue *q)
 	mutex_lock(&ctx->lock);
 	if (q->rq)
 		q->rq->users--;
-	cq_detach(q->cq);
+	npuemu_cq_detach(q->cq);
 	xa_erase(&ctx->queues, q->index);
 	npuemu_queue_free(q);
 	mutex_unlock(&ctx->lock);
@@ -688,6 +526,6 @@ void npuemu_queues_drop(struct npuemu_ctx *ctx)
 	}
 	xa_for_each(&ctx->cqs, i, cq) {
 		xa_erase(&ctx->cqs, i);
-		cq_free(cq);
+		npuemu_cq_free(cq);
 	}
 }
