@@ -328,12 +328,14 @@ static void processes(void **state)
 static void servers_threads(void **state)
 {
 	(void)state;
+	sys_user_only("the module is one machine, of one server");
 	run_list(true, false);
 }
 
 static void servers_processes(void **state)
 {
 	(void)state;
+	sys_user_only("the module is one machine, of one server");
 	run_list(true, true);
 }
 

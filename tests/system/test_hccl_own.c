@@ -410,6 +410,7 @@ static void graph(void **state)
 static void graph_servers(void **state)
 {
 	(void)state;
+	sys_user_only("the module is one machine, of one server");
 	hr_run(4, false, 4, graph_two);
 }
 
