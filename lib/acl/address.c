@@ -60,13 +60,14 @@ struct freed {
 
 static struct {
 	pthread_mutex_t lock;
+	pthread_rwlock_t looks;	/* at words that the program may take away */
 	u64 gen;		/* odd: a change is under way */
 	struct map map[MAPS];
 	struct top *inherited[MAPS];	/* a parent's: not used, nor safe to free */
 	struct leaf *spare;
 	struct freed freed[REMEMBERED];
 	u32 next_freed;
-} as = { .lock = PTHREAD_MUTEX_INITIALIZER, .gen = 2 };
+} as = { .lock = PTHREAD_MUTEX_INITIALIZER, .looks = PTHREAD_RWLOCK_INITIALIZER, .gen = 2 };
 
 static struct map *map_of(u32 kind)
 {
@@ -206,6 +207,27 @@ void npuacl_place_of(u64 va, struct npuacl_place *out)
 	cache.c[cache.next].gen = gen;
 	cache.c[cache.next].p = *out;
 	cache.next = (cache.next + 1) % CACHED;
+}
+
+bool npuacl_word_at(u64 va, u64 *value)
+{
+	struct npuacl_place p;
+	bool there;
+
+	pthread_rwlock_rdlock(&as.looks);
+	npuacl_place_of(va, &p);
+	there = npuacl_on_device(&p) && p.end - va >= sizeof(*value);
+	if (there)
+		*value = __atomic_load_n(npuacl_word((volatile u64 *)(uintptr_t)va), __ATOMIC_ACQUIRE);
+	pthread_rwlock_unlock(&as.looks);
+	return there;
+}
+
+/* What was taken out of a map may be unmapped now: nobody looks at a word there any more. */
+static void looks_are_over(void)
+{
+	pthread_rwlock_wrlock(&as.looks);
+	pthread_rwlock_unlock(&as.looks);
 }
 
 bool npuacl_place_in(enum npuacl_place_kind kind, u64 va, struct npuacl_place *out)
@@ -391,6 +413,8 @@ struct npuacl_range *npuacl_range_take(u64 base, u32 kinds)
 		delete(&as.map[i], base);
 	}
 	pthread_mutex_unlock(&as.lock);
+	if (r)
+		looks_are_over();
 	return r;
 }
 
@@ -414,6 +438,8 @@ struct npuacl_range *npuacl_range_take_in(enum npuacl_place_kind kind, u64 from,
 		at = e.end;
 	}
 	pthread_mutex_unlock(&as.lock);
+	if (r)
+		looks_are_over();
 	return r;
 }
 
@@ -467,6 +493,7 @@ void npuacl_address_fork(void)
 	memset(as.freed, 0, sizeof(as.freed));
 	as.gen = (as.gen | 1) + 1;
 	pthread_mutex_init(&as.lock, NULL);
+	pthread_rwlock_init(&as.looks, NULL);
 }
 
 /* ---- Saying what an address is ------------------------------------------------------------ */

@@ -38,8 +38,19 @@ static void sdma_text(const struct npuemu_sdma *d, char *buf, size_t size)
 	}
 }
 
+/* False: it was taken away.  Words of notifies are this library's, and stay. */
+static bool word_read(const struct npuacl_task *t, u64 *value)
+{
+	if (unlikely(t->flags & NPUACL_VALUE))
+		return npuacl_word_at((u64)(uintptr_t)t->word.word, value);
+	*value = __atomic_load_n(npuacl_word(t->word.word), __ATOMIC_ACQUIRE);
+	return true;
+}
+
 void npuacl_task_text(const struct npuacl_task *t, char *buf, size_t size)
 {
+	u64 word;
+
 	switch ((enum npuacl_kind)t->kind) {
 	case NPUACL_SDMA:
 		sdma_text(&t->sdma, buf, size);
@@ -56,8 +67,12 @@ void npuacl_task_text(const struct npuacl_task *t, char *buf, size_t size)
 			 (void *)(uintptr_t)t->word.word);
 		break;
 	case NPUACL_VALUE_WAIT:
-		snprintf(buf, size, "wait for the word at %p (now %#" PRIx64 ") to match %#" PRIx64,
-			 (void *)(uintptr_t)t->word.word, READ_ONCE(*npuacl_word(t->word.word)), t->word.value);
+		if (word_read(t, &word))
+			snprintf(buf, size, "wait for the word at %p (now %#" PRIx64 ") to match %#" PRIx64,
+				 (void *)(uintptr_t)t->word.word, word, t->word.value);
+		else
+			snprintf(buf, size, "wait for the word at %p, which is not there any more",
+				 (void *)(uintptr_t)t->word.word);
 		break;
 	case NPUACL_HOST_FUNC:
 		snprintf(buf, size, "host function");
@@ -214,11 +229,6 @@ static bool compare(u64 word, u32 cmp, u64 value)
 	}
 }
 
-static bool word_there(const struct npuacl_task *t)
-{
-	return compare(__atomic_load_n(npuacl_word(t->word.word), __ATOMIC_ACQUIRE), t->word.cmp, t->word.value);
-}
-
 static bool timed_out(const struct npuacl_stream *s, const struct npuacl_task *t, s64 now)
 {
 	return t->timeout_ns && s->parked_since && now - s->parked_since >= t->timeout_ns;
@@ -227,6 +237,7 @@ static bool timed_out(const struct npuacl_stream *s, const struct npuacl_task *t
 bool npuacl_due(struct npuacl_stream *s, s64 now)
 {
 	const struct npuacl_task *t = npuacl_task_at(s, 0);
+	u64 word;
 	u32 i;
 
 	if (s->in_flight)
@@ -243,7 +254,7 @@ bool npuacl_due(struct npuacl_stream *s, s64 now)
 		return npuacl_event_reached(t->event.event, t->event.generation);
 	case NPUACL_VALUE_WAIT:
 	case NPUACL_NOTIFY_WAIT:
-		return word_there(t);
+		return !word_read(t, &word) || compare(word, t->word.cmp, t->word.value);
 	case NPUACL_HOST_FUNC:
 		return smp_load_acquire(&s->func) == NPUACL_FUNC_DONE;
 	case NPUACL_WORK:
@@ -319,8 +330,19 @@ static enum npuacl_outcome event_wait(struct npuacl_stream *s, struct npuacl_tas
 
 static enum npuacl_outcome word_wait(struct npuacl_stream *s, struct npuacl_task *t)
 {
-	bool there = word_there(t);
+	bool there;
+	char text[160];
+	u64 value;
 
+	if (unlikely(!word_read(t, &value))) {
+		s->traced.failed = true;
+		npuacl_stream_error(s, t->id, ACL_ERROR_RT_SYS_DMA, "task %u, wait for the word at %p: that is no device memory any more, but %s", t->id,
+				    (void *)(uintptr_t)t->word.word,
+				    npuacl_explain((u64)(uintptr_t)t->word.word, text, sizeof(text)));
+		npuacl_waited(s);
+		return NPUACL_DONE;
+	}
+	there = compare(value, t->word.cmp, t->word.value);
 	/* a notify is taken by whoever sees it first */
 	if (there && t->kind == NPUACL_NOTIFY_WAIT)
 		there = __atomic_exchange_n(npuacl_word(t->word.word), 0, __ATOMIC_ACQ_REL) != 0;

@@ -65,6 +65,8 @@ struct npuacl_place {
 
 /* The innermost of DEVICE, PINNED, MAPPED, IMPORTED and REGISTERED that holds @va. */
 void npuacl_place_of(u64 va, struct npuacl_place *out);
+/* An aligned word of the program's device memory, which may be taken away at any time; false: it was. */
+bool npuacl_word_at(u64 va, u64 *value);
 /* Only that kind. */
 bool npuacl_place_in(enum npuacl_place_kind kind, u64 va, struct npuacl_place *out);
 /* 0; -EEXIST: some of it is in the map already (in that layer); -ENOMEM. */

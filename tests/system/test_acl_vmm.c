@@ -420,11 +420,47 @@ static void threads(void **state)
 		sys_true(!pthread_join(t[i], NULL), "pthread_join");
 }
 
+/* A stream waits for a word, and then the word goes: an error, and the next task runs. */
+static void words(void **state)
+{
+	uint8_t *va = reserve(PIECE);
+	uint64_t *freed = NULL;
+	aclrtDrvMemHandle h = physical(0, PIECE);
+	aclrtStream s;
+	int i;
+
+	(void)state;
+	acl_ok(aclrtCreateStream(&s));
+	for (i = 0; i < (sys_slow() ? 20 : 100); i++) {
+		acl_ok(aclrtMapMem(va, PIECE, 0, h, 0));
+		acl_ok(aclrtMemset(va, 4096, 0, 4096));
+		acl_ok(aclrtValueWait(va + 64, 5, ACL_STREAM_WAIT_VALUE_EQ, s));
+		sys_nap((unsigned int)i % 4);
+		acl_ok(aclrtUnmapMem(va));
+		acl_says(aclrtSynchronizeStream(s), ACL_ERROR_RT_SYS_DMA, "wait for the word");
+		/* there again, and good */
+		acl_ok(aclrtMapMem(va, PIECE, 0, h, 0));
+		acl_ok(aclrtValueWait(va + 64, 5, ACL_STREAM_WAIT_VALUE_EQ, s));
+		acl_ok(aclrtMemset(va + 64, 1, 5, 1));
+		acl_ok(aclrtSynchronizeStream(s));
+		acl_ok(aclrtUnmapMem(va));
+	}
+	acl_ok(aclrtMalloc((void **)&freed, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+	acl_ok(aclrtMemset(freed, 4096, 0, 4096));
+	acl_ok(aclrtValueWait(freed, 5, ACL_STREAM_WAIT_VALUE_EQ, s));
+	acl_ok(aclrtFree(freed));
+	acl_says(aclrtSynchronizeStream(s), ACL_ERROR_RT_SYS_DMA, "was freed");
+	acl_ok(aclrtDestroyStream(s));
+	acl_ok(aclrtFreePhysical(h));
+	acl_ok(aclrtReleaseMemAddress(va));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		acl_test(across), acl_test(views), acl_test(deferred), acl_test(rights), acl_test(host_memory),
 		acl_test(addresses), acl_test(refused), acl_test(left_over), acl_test(threads),
+		acl_test(words),
 	};
 
 	sys_start();
