@@ -66,6 +66,15 @@ void *npuacl_check_pages(void *p, u64 bytes);
 /* A word of the program's, for this library to read and write. */
 volatile u64 *npuacl_check_word(volatile u64 *word);
 
+/* The program has asked, and what it asked about is over or not. */
+static inline void npuacl_polled(bool over)
+{
+	if (over)
+		NPUACL_CHECK(npuacl_check_synced());
+	else
+		npuacl_nudge();
+}
+
 static inline volatile u64 *npuacl_word(volatile u64 *word)
 {
 	return likely(!npuacl_check_on) ? word : npuacl_check_word(word);

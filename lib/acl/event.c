@@ -558,8 +558,7 @@ aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedStatus *stat
 	else
 		*status = executed_up_to(e, asked(e)) ? ACL_EVENT_RECORDED_STATUS_COMPLETE :
 			  ACL_EVENT_RECORDED_STATUS_NOT_READY;
-	if (*status == ACL_EVENT_RECORDED_STATUS_COMPLETE)
-		NPUACL_CHECK(npuacl_check_synced());
+	npuacl_polled(*status == ACL_EVENT_RECORDED_STATUS_COMPLETE);
 	return ACL_SUCCESS;
 }
 
@@ -588,8 +587,7 @@ aclError aclrtQueryEvent(aclrtEvent handle, aclrtEventStatus *status)
 		return ret;
 	n = asked(e);
 	*status = n && executed_up_to(e, n) ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
-	if (*status == ACL_EVENT_STATUS_COMPLETE)
-		NPUACL_CHECK(npuacl_check_synced());
+	npuacl_polled(*status == ACL_EVENT_STATUS_COMPLETE);
 	return ACL_SUCCESS;
 }
 
@@ -602,8 +600,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent handle, aclrtEventWaitStatus *stat
 		return ret;
 	*status = READ_ONCE(e->waits_done) >= READ_ONCE(e->waits) ? ACL_EVENT_WAIT_STATUS_COMPLETE :
 		  ACL_EVENT_WAIT_STATUS_NOT_READY;
-	if (*status == ACL_EVENT_WAIT_STATUS_COMPLETE)
-		NPUACL_CHECK(npuacl_check_synced());
+	npuacl_polled(*status == ACL_EVENT_WAIT_STATUS_COMPLETE);
 	return ACL_SUCCESS;
 }
 

@@ -409,6 +409,8 @@ bool npuacl_try_own(struct npuacl_stream *s);
 void npuacl_run(struct npuacl_stream *s);
 /* Run a stream that is ready, if there is one, whosever it is. */
 bool npuacl_help(void);
+/* Somebody polls for what may be on the thread's list: that is not the time to doze. */
+void npuacl_nudge(void);
 /* Between these two the caller asks, now and again; ask: true, it got on. */
 void npuacl_attend(struct npuacl_stream *s);
 void npuacl_leave(struct npuacl_stream *s);

@@ -7,7 +7,8 @@
  * another and has nothing better to do, or the scheduler's.  That thread naps
  * while there was something to do lately, so that who submits need not wake it;
  * then it sleeps.  A nap takes 100 us at first, and longer while others are always
- * there before it: on a busy machine each look costs somebody a switch.
+ * there before it: on a busy machine each look costs somebody a switch.  A long one
+ * is a doze: for what was woken, and may have waited long, it is called.
  *
  * A stream whose first task waits is PARKED.  What comes from this process (an
  * event, a host function) wakes it; for words in memory, deadlines and batches
@@ -18,21 +19,21 @@
 #include "npuacl.h"
 
 #define NAP_NS		100000ll
-#define LONGEST_NAP	3		/* doublings: below WATCH_NS, from which on it has to be woken */
+#define LONGEST_NAP	800000ll	/* below WATCH_NS */
+#define LONGEST_DOZE	6400000ll	/* if there is nothing to watch */
 #define FRESH_NS	100000ll	/* not taken by the thread: see pop() */
 #define WATCH_NS	1000000ll
-#define LATELY_NS	10000000ll
+#define LATELY_NS	250000000ll	/* to be woken costs who submits more than a doze each 6 ms */
 
 static struct {
 	pthread_mutex_t lock;
 	struct ready {
 		struct npuacl_stream *first, *last;
-	} list[2];		/* ready: tasks came, what was waited for came; each in that order */
+	} list[2];		/* ready: tasks came, what was waited for came; each in that order, @first also read without the lock */
 	struct npuacl_stream *watched;
 	u32 ready;		/* how many; read without the lock */
 	u32 kick;		/* futex the thread sleeps on */
-	u32 asleep;		/* it has to be woken */
-	u32 nobody;		/* futex that nobody rings: to nap */
+	u32 bed;		/* enum bed */
 	u32 stop;
 	bool started;
 	pthread_t thread;
@@ -41,22 +42,38 @@ static struct {
 
 /* ---- The thread's bed -------------------------------------------------------------- */
 
-static void kick(void)
+enum bed {
+	UP,			/* or back soon */
+	DOZES,			/* tasks that just came can wait, nothing else */
+	SLEEPS,
+};
+
+static void kick(bool urgent)
 {
-	npuemu_fetch_add(&sched.kick, 1);
 	smp_mb(); /* what there is to do, before the look: pairs with go_to_bed() */
-	if (READ_ONCE(sched.asleep))
+	if (!urgent && READ_ONCE(sched.bed) < SLEEPS)
+		return;
+	npuemu_fetch_add(&sched.kick, 1);
+	if (READ_ONCE(sched.bed) != UP)
 		npuemu_futex_wake(&sched.kick, 1);
+}
+
+void npuacl_nudge(void)
+{
+	if (READ_ONCE(sched.ready) && READ_ONCE(sched.bed) == DOZES)
+		kick(true);
 }
 
 static void go_to_bed(u32 seen, s64 ns)
 {
+	bool sleeps = ns == INT64_MAX;
+
 	if (ns > WATCH_NS)
-		WRITE_ONCE(sched.asleep, 1);
-	smp_mb(); /* asleep, before the look */
-	if (!READ_ONCE(sched.ready) && !READ_ONCE(sched.stop))
+		WRITE_ONCE(sched.bed, sleeps ? SLEEPS : DOZES);
+	smp_mb(); /* in bed, before the look */
+	if (!READ_ONCE(sched.list[1].first) && !(sleeps && READ_ONCE(sched.ready)) && !READ_ONCE(sched.stop))
 		npuemu_futex_wait(&sched.kick, seen, ns);
-	WRITE_ONCE(sched.asleep, 0);
+	WRITE_ONCE(sched.bed, UP);
 }
 
 static void *sched_main(void *arg);
@@ -92,7 +109,7 @@ static void enlist(struct npuacl_stream *s, bool woken, s64 now)
 		if (l->last)
 			l->last->ready_next = s;
 		else
-			l->first = s;
+			WRITE_ONCE(l->first, s);
 		l->last = s;
 		WRITE_ONCE(sched.ready, sched.ready + 1);
 	}
@@ -106,7 +123,7 @@ static void push(struct npuacl_stream *s, bool woken)
 	pthread_mutex_lock(&sched.lock);
 	enlist(s, woken, now);
 	pthread_mutex_unlock(&sched.lock);
-	kick();
+	kick(woken);
 }
 
 /* The list to take from next; NULL: none */
@@ -134,7 +151,7 @@ static struct npuacl_stream *pop(s64 by)
 	pthread_mutex_lock(&sched.lock);
 	while ((l = turn(by))) {
 		s = l->first;
-		l->first = s->ready_next;
+		WRITE_ONCE(l->first, s->ready_next);
 		if (!l->first)
 			l->last = NULL;
 		s->listed = false;
@@ -158,7 +175,7 @@ void npuacl_unlist(struct npuacl_stream *s)
 	for (at = &l->first; s->listed && *at; prev = *at, at = &(*at)->ready_next) {
 		if (*at != s)
 			continue;
-		*at = s->ready_next;
+		WRITE_ONCE(*at, s->ready_next);
 		if (l->last == s)
 			l->last = prev;
 		s->listed = false;
@@ -201,7 +218,7 @@ void npuacl_watch(struct npuacl_stream *s)
 	}
 	start();
 	pthread_mutex_unlock(&sched.lock);
-	kick();
+	kick(true);
 }
 
 /* sched.lock held */
@@ -253,7 +270,7 @@ void npuacl_look(void)
 	}
 	pthread_mutex_unlock(&sched.lock);
 	if (any)
-		kick();
+		kick(true);
 }
 
 /* ---- Running ------------------------------------------------------------------------------ */
@@ -375,31 +392,37 @@ bool npuacl_help(void)
 
 static void *sched_main(void *arg)
 {
-	u32 seen, naps = 0;
-	s64 now, nap;
+	s64 nap = NAP_NS, longest, now;
+	u32 seen, before = 0;
 
 	(void)arg;
 	while (!READ_ONCE(sched.stop)) {
 		seen = smp_load_acquire(&sched.kick);
 		npuacl_look();
 		now = npuemu_now_ns();
+		/* what it was called for may be done already: more is likely to come */
+		if (seen != before)
+			sched.busy_ns = now;
+		before = seen;
 		if (help(now - FRESH_NS)) {
 			sched.busy_ns = now;
-			naps = 0;
+			nap = NAP_NS;
 			continue;
 		}
-		nap = NAP_NS << (naps < LONGEST_NAP ? naps++ : LONGEST_NAP);
-		if (READ_ONCE(sched.ready)) {
+		longest = READ_ONCE(sched.watched) ? LONGEST_NAP : LONGEST_DOZE;
+		nap = nap < longest ? nap : longest;
+		/* too fresh? */
+		if (READ_ONCE(sched.ready))
 			sched.busy_ns = now;
-			npuemu_futex_wait(&sched.nobody, 0, nap / 2);
-			continue;
-		}
-		if (now - sched.busy_ns < LATELY_NS)
+		if (now - sched.busy_ns < LATELY_NS) {
 			go_to_bed(seen, nap);
-		else if (READ_ONCE(sched.watched))
+			nap *= 4;
+		} else if (READ_ONCE(sched.watched)) {
 			go_to_bed(seen, WATCH_NS);
-		else
+		} else {
 			go_to_bed(seen, INT64_MAX);
+			nap = NAP_NS;
+		}
 	}
 	return NULL;
 }
@@ -417,8 +440,8 @@ void npuacl_scheduler_stop(void)
 	pthread_mutex_unlock(&sched.lock);
 	if (!started)
 		return;
-	WRITE_ONCE(sched.asleep, 1);
-	kick();
+	WRITE_ONCE(sched.bed, SLEEPS);
+	kick(true);
 	pthread_join(thread, NULL);
 	pthread_mutex_lock(&sched.lock);
 	sched.started = false;

@@ -334,8 +334,8 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status)
 		ret = npuacl_capture_refuses(s, "aclrtStreamQuery");
 	if (!ret)
 		*status = npuacl_pending(s) ? ACL_STREAM_STATUS_NOT_READY : ACL_STREAM_STATUS_COMPLETE;
-	if (!ret && *status == ACL_STREAM_STATUS_COMPLETE)
-		NPUACL_CHECK(npuacl_check_synced());
+	if (!ret)
+		npuacl_polled(*status == ACL_STREAM_STATUS_COMPLETE);
 	return ret;
 }
 
