@@ -359,8 +359,9 @@ HcommResult HcommChannelGetStatus(const ChannelHandle *channelList, uint32_t lis
 	for (i = 0; i < listNum && !ret; i++)
 		ret = find(what, channelList[i], &ch);
 	for (i = 0; i < listNum && !ret; i++) {
-		find(what, channelList[i], &ch);
-		statusList[i] = hcomm_link(what, ch);
+		ret = find(what, channelList[i], &ch);
+		if (!ret)
+			statusList[i] = hcomm_link(what, ch);
 	}
 	return ret;
 }

@@ -268,7 +268,7 @@ HcommResult HcommMemExport(EndpointHandle endpointHandle, HcommMemHandle memHand
 	pthread_mutex_lock(&ep->lock);
 	if (!m->desc)
 		m->desc = calloc(1, sizeof(*d));
-	d = (struct desc *)(void *)m->desc;
+	d = m->desc;
 	if (d) {
 		d->magic = DESC_MAGIC;
 		d->desk = ep->desk->key.id;
@@ -317,6 +317,7 @@ static HcclResult import(const char *what, struct hcomm_endpoint *ep, const stru
 	struct hcomm_import *i = *find(ep, d);
 	struct hcomm_desk *desk;
 	HcclResult ret;
+	u32 pid;
 
 	if (i) {
 		i->refs++;
@@ -326,9 +327,9 @@ static HcclResult import(const char *what, struct hcomm_endpoint *ep, const stru
 	if (ret)
 		return ret;
 	if (smp_load_acquire(&desk->pub->region[d->at].gen) != d->gen) {
+		pid = desk->pub->pid;
 		hcomm_desk_put(desk);
-		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: process %u has unregistered the memory", what,
-				  desk->pub->pid);
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: process %u has unregistered the memory", what, pid);
 	}
 	i = calloc(1, sizeof(*i));
 	if (!i) {
@@ -404,7 +405,7 @@ HcommResult HcommMemAlloc(void **ptr, size_t size)
 
 	if (!ptr)
 		return hccl_null(what, "ptr");
-	return hccl_fail_acl(aclrtMalloc(ptr, size, ACL_MEM_MALLOC_HUGE_FIRST), what);
+	return hccl_from_acl(aclrtMalloc(ptr, size, ACL_MEM_MALLOC_HUGE_FIRST), what);
 }
 
 HcommResult HcommMemFree(void *ptr)
@@ -413,5 +414,5 @@ HcommResult HcommMemFree(void *ptr)
 
 	if (!ptr)
 		return hccl_null(what, "ptr");
-	return hccl_fail_acl(aclrtFree(ptr), what);
+	return hccl_from_acl(aclrtFree(ptr), what);
 }

@@ -253,10 +253,40 @@ static void wrong_resources(void **state)
 	acl_fails((aclError)HcommBatchModeEnd("x"), (aclError)HCCL_E_PARA);
 }
 
+/* The peer's memory is gone, and there is nothing else here of that endpoint of its own. */
+static void too_late(struct end *e)
+{
+	EndpointDesc own = describe(e->rank, COMM_PROTOCOL_UB_MEM);
+	CommMem mem = { .type = COMM_MEM_TYPE_DEVICE, .addr = e->mem, .size = BYTES }, out;
+	uint8_t theirs[256];
+	EndpointHandle ep;
+	HcommMemHandle h;
+	uint32_t len;
+	void *desc;
+
+	acl_ok((aclError)HcommEndpointCreate(&own, &ep));
+	acl_ok((aclError)HcommMemReg(ep, NULL, &mem, &h));
+	acl_ok((aclError)HcommMemExport(ep, h, &desc, &len));
+	sys_true(len <= sizeof(theirs), "%u bytes", len);
+	exchange(e, desc, theirs, len);
+	acl_ok((aclError)HcommMemUnreg(ep, h));
+	meet(e);
+	acl_says((aclError)HcommMemImport(ep, theirs, len, &out), (aclError)HCCL_E_NOT_FOUND, "has unregistered");
+	meet(e);
+	acl_ok((aclError)HcommEndpointDestroy(ep));
+}
+
+static void unregistered_before(void **state)
+{
+	(void)state;
+	as_processes(too_late, "mapped");
+	as_threads(too_late, "mapped");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		acl_test(wrong_arguments), acl_test(wrong_resources),
+		acl_test(wrong_arguments), acl_test(wrong_resources), acl_test(unregistered_before),
 	};
 
 	sys_start();
