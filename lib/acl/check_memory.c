@@ -139,14 +139,14 @@ static bool insert(struct list *l, struct npuacl_known *r)
 	u32 at = upto(l, r->base), room = l->room ? 2 * l->room : 64;
 
 	if (l->n == l->room) {
-		void *bigger = realloc(l->r, room * sizeof(*l->r));
+		void *bigger = realloc(l->r, room * sizeof(struct npuacl_known *));
 
 		if (!bigger)
 			return false;
 		l->r = bigger;
 		l->room = room;
 	}
-	memmove(&l->r[at + 1], &l->r[at], (l->n - at) * sizeof(*l->r));
+	memmove(&l->r[at + 1], &l->r[at], (l->n - at) * sizeof(struct npuacl_known *));
 	l->r[at] = r;
 	l->n++;
 	return true;
@@ -196,7 +196,7 @@ void npuacl_check_gone(const struct npuacl_range *r)
 		if (l->r[i - 1]->kind != r->kind)
 			continue;
 		c = l->r[i - 1];
-		memmove(&l->r[i - 1], &l->r[i], (l->n - i) * sizeof(*l->r));
+		memmove(&l->r[i - 1], &l->r[i], (l->n - i) * sizeof(struct npuacl_known *));
 		l->n--;
 		break;
 	}

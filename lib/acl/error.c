@@ -68,7 +68,7 @@ void npuacl_fail_say(aclError code, const char *fmt, ...)
 	npuemu_log(NPUEMU_LOG_INFO, "acl: %s", t->message);
 }
 
-aclError npuacl_fail_core(int err, aclError code, const char *what)
+aclError npuacl_fail_core_say(int err, aclError code, const char *what)
 {
 	switch (err) {
 	case -ENOMEM:

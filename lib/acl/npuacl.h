@@ -56,8 +56,18 @@ void npuacl_fail_say(aclError code, const char *fmt, ...) __attribute__((format(
 	})
 /* A message of a layer above, which has codes of its own. */
 void npuacl_message(const char *family, int code, const char *text);
-/* The same for what lib/core had to say (npuemu_errmsg()) to a negative errno. */
-aclError npuacl_fail_core(int err, aclError code, const char *what);
+/*
+ * The same for what lib/core had to say (npuemu_errmsg()) to a negative errno.  Inline, so
+ * that it is seen wherever it is used that a failure is never ACL_SUCCESS.
+ */
+aclError npuacl_fail_core_say(int err, aclError code, const char *what);
+static inline aclError npuacl_fail_core(int err, aclError code, const char *what)
+{
+	aclError ret = npuacl_fail_core_say(err, code, what);
+
+	return ret ? ret : ACL_ERROR_RT_INTERNAL_ERROR;
+}
+
 /* A function that npuemu does not have: says so in the log, once a name. */
 aclError npuemu_acl_unsupported(const char *name, aclError code);
 void npuacl_unsupported(const char *name);	/* the log alone, for layers above */

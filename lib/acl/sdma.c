@@ -267,7 +267,7 @@ aclError npuacl_sdma_now(struct npuacl_device *dev, const struct npuemu_sdma *d,
 	struct npuacl_sdma *s, *second = NULL;
 	struct npuacl_task t;
 	char cause[sizeof(s->cause)], text[160];
-	u32 status;
+	u32 status = NPUEMU_ST_WR_FLUSH_ERR;
 	aclError ret;
 	int got;
 

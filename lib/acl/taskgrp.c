@@ -35,7 +35,7 @@ aclError npuacl_group_add(struct npuacl_lane *l, struct npuacl_node *node)
 				   "stream %u: a task group is open, and takes copies, reductions, values, notifies and host functions only",
 				   l->from->id);
 	if (grp->n == grp->room) {
-		more = realloc(grp->node, want * sizeof(*more));
+		more = realloc(grp->node, want * sizeof(struct npuacl_node *));
 		if (!more)
 			return npuacl_fail(ACL_ERROR_BAD_ALLOC, "out of host memory");
 		grp->node = more;

@@ -32,8 +32,8 @@ struct sink {
 	bool used;
 	int fd;
 	int err;		/* the first of its writes */
-	u64 devices;
 	u32 what;
+	u64 devices;
 	u64 left;		/* bytes that it may still get */
 	u64 lost;
 };

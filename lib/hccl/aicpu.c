@@ -86,7 +86,7 @@ static u16 bf_down(float v)
 
 #define LOOP(type, expr)							\
 	do {									\
-		type *d = dst;							\
+		__typeof__(type) *d = dst;					\
 		const type *s = src;						\
 		u64 i, n = bytes / sizeof(type);				\
 										\

@@ -122,17 +122,18 @@ HcclResult hccl_comm_make(const char *what, struct npuacl_device *dev, u32 ranks
 static void place(struct hccl_comm *c)
 {
 	struct npuemu_device_info info = { .size = sizeof(info) };
-	u32 id[HCCL_MAX_RANKS], i, k;
+	u32 id[HCCL_MAX_RANKS], servers = 0, i, k;
 
 	for (i = 0; i < c->ranks; i++) {
 		if (npuemu_device_query(npuacl.board, c->group->member[i].device, &info))
 			info.server = 0;
-		for (k = 0; k < c->servers && id[k] != info.server; k++)
+		for (k = 0; k < servers && id[k] != info.server; k++)
 			;
-		if (k == c->servers)
-			id[c->servers++] = info.server;
+		if (k == servers)
+			id[servers++] = info.server;
 		c->server[i] = k;
 	}
+	c->servers = servers;
 }
 
 /* That this process may use. */

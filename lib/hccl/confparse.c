@@ -106,7 +106,8 @@ bool conf_seconds(struct span v, u64 max, s64 *ns)
 	u64 seconds = 0;
 	size_t i;
 
-	conf_next(&rest, '.', &whole);
+	if (!conf_next(&rest, '.', &whole))
+		return false;
 	if (rest.s)
 		part = rest;
 	/* ".5" and "5." are numbers, "." is none */

@@ -56,7 +56,7 @@ static HcclResult broken(struct hccl_comm *c, const char *what, const struct hcc
 
 static HcclResult wait_for_all(struct hccl_comm *c, const char *what, const struct hccl_note *mine, u64 seq, s64 limit)
 {
-	s64 begin = npuemu_now_ns(), look = begin + LOOK_NS, now = begin;
+	s64 begin = npuemu_now_ns(), look = begin + LOOK_NS, now;
 	struct timespec nap = { .tv_nsec = 200000 };
 	HcclResult ret;
 	u32 who;

@@ -238,7 +238,7 @@ static HcclResult check_settings(const char *what, struct hccl_comm *c)
 
 HcclResult hccl_group_meet(const char *what, struct hccl_comm *c)
 {
-	s64 begin = npuemu_now_ns(), now = begin, look = begin + LOOK_NS, report = begin + npuacl_report_ns();
+	s64 begin = npuemu_now_ns(), look = begin + LOOK_NS, report = begin + npuacl_report_ns(), now;
 	struct timespec nap = { .tv_nsec = 200000 };
 	char who[256], there[512], why[512], family[8];
 	HcclResult ret;

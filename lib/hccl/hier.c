@@ -24,6 +24,7 @@
 
 void hccl_hier_look(struct hccl_hier *h, struct hccl_plan *p, const struct hccl_shape *s)
 {
+	hccl_team_all(&h->all, s->ranks);
 	h->p = p;
 	h->s = s;
 	h->servers = 0;
@@ -44,7 +45,6 @@ void hccl_hier_look(struct hccl_hier *h, struct hccl_plan *p, const struct hccl_
 	}
 	for (u32 i = 0; i < h->servers; i++)
 		h->teams = h->of[i].n < h->teams ? h->of[i].n : h->teams;
-	hccl_team_all(&h->all, s->ranks);
 }
 
 void hccl_hier_team(const struct hccl_hier *h, u32 j, struct hccl_team *team)

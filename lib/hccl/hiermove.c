@@ -162,17 +162,12 @@ bool hccl_hier_all_to_all(const struct hccl_hier *h)
 
 	if (!piece)
 		return false;
-	for (u32 to = 0; to < h->s->ranks; to++) {
-		const struct hccl_team *mine = &h->of[h->server[to]];
-
-		for (u32 k = 0; k < mine->n; k++) {
-			u32 from = mine->rank[k];
-
-			hccl_copy(h->p, to, hccl_out(to, hccl_recv_off(h->s, from, to)),
-				  hccl_in(from, hccl_send_off(h->s, from, to)),
-				  hccl_between(h->s, from, to));
-		}
-	}
+	for (u32 to = 0; to < h->s->ranks; to++)
+		for (u32 from = 0; from < h->s->ranks; from++)
+			if (h->server[from] == h->server[to])
+				hccl_copy(h->p, to, hccl_out(to, hccl_recv_off(h->s, from, to)),
+					  hccl_in(from, hccl_send_off(h->s, from, to)),
+					  hccl_between(h->s, from, to));
 	for (u64 at = 0; at < longest; at += piece) {
 		all_to_all_round(h, at, piece);
 		if (at + piece < longest)

@@ -411,6 +411,7 @@ HcclResult HcclExchangeMemDesc(HcclComm comm, uint32_t remoteRank, HcclMemDescs 
 static HcclResult open_mem(struct hccl_comm *c, const char *what, struct hccl_mem *m)
 {
 	struct npuacl_key key = { .id = m->ref.key, .secret = m->ref.secret };
+	struct npuacl_span *span = NULL;
 	aclError err;
 	u8 *ptr;
 
@@ -422,13 +423,14 @@ static HcclResult open_mem(struct hccl_comm *c, const char *what, struct hccl_me
 		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: rank %u is another process, and host memory of other processes cannot be reached: register device memory",
 				 what, m->rank);
 	if (m->ref.off & HCCL_PARTS) {
-		err = hccl_parts_open(what, &m->ref, npuacl_logical(c->group->member[m->rank].device, c->dev->id), &m->span);
-		ptr = err ? NULL : m->span->ptr;
+		err = hccl_parts_open(what, &m->ref, npuacl_logical(c->group->member[m->rank].device, c->dev->id), &span);
+		ptr = err ? NULL : span->ptr;
 	} else {
 		err = npuacl_window_open(what, &key, &m->import, &ptr);
 	}
 	if (err)
 		return hccl_fail_acl(err, what);
+	m->span = span;
 	m->ptr = ptr + (m->ref.off & ~HCCL_PARTS);
 	return HCCL_SUCCESS;
 }

@@ -402,7 +402,7 @@ static HcclResult make(struct hccl_comm *c, const char *what, const HcclSendRecv
 /* Takes @b, also if it fails. */
 static HcclResult submit(struct batch *b, struct npuacl_stream *s)
 {
-	struct npuacl_task t = { .kind = NPUACL_WORK, .work = &b->work };
+	struct npuacl_task t = { .kind = NPUACL_WORK };
 	struct hccl_comm *c = b->comm;
 	const char *what = b->what;
 	aclError err;
@@ -413,6 +413,7 @@ static HcclResult submit(struct batch *b, struct npuacl_stream *s)
 	for (k = 0; k < b->items && b->once; k++)
 		b->item[k].ticket = ++box_of(c, &b->item[k])->ticket;
 	npuemu_fetch_add(&c->in_flight, 1);
+	t.work = &b->work;	/* the stream's, unless that fails */
 	err = npuacl_submit(s, &t, NULL);
 	pthread_mutex_unlock(&c->lock);
 	if (!err)

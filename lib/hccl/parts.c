@@ -150,7 +150,8 @@ static struct hccl_parts *known(struct hccl_comm *c, const struct hccl_parts *li
 	return NULL;
 }
 
-static HcclResult list(struct hccl_comm *c, const char *what, u64 base, u32 n, struct hccl_parts **out)
+/* Its key goes into @ref, and holds until hccl_parts_put(). */
+static HcclResult list(struct hccl_comm *c, const char *what, u64 base, u32 n, struct hccl_ref *ref)
 {
 	struct hccl_parts *l = calloc(1, sizeof(*l) + n * sizeof(l->part[0])), *old;
 	HcclResult ret;
@@ -178,8 +179,9 @@ static HcclResult list(struct hccl_comm *c, const char *what, u64 base, u32 n, s
 		c->res.parts = l;
 	}
 	l->refs++;
+	ref->key = l->window.key.id;
+	ref->secret = l->window.key.secret;
 	trim(c);
-	*out = l;
 out:
 	pthread_mutex_unlock(&c->res.lock);
 	return ret;
@@ -188,7 +190,6 @@ out:
 HcclResult hccl_parts_make(struct hccl_comm *c, const char *what, const char *role, u64 va, u64 bytes,
 			   struct hccl_ref *ref)
 {
-	struct hccl_parts *l;
 	HcclResult ret;
 	u64 base;
 	u32 n;
@@ -202,14 +203,10 @@ HcclResult hccl_parts_make(struct hccl_comm *c, const char *what, const char *ro
 	/* ranks of this process take it as it is */
 	if (c->all_here)
 		return HCCL_SUCCESS;
-	ret = list(c, what, base, n, &l);
-	if (ret) {
+	ret = list(c, what, base, n, ref);
+	if (ret)
 		memset(ref, 0, sizeof(*ref));
-		return ret;
-	}
-	ref->key = l->window.key.id;
-	ref->secret = l->window.key.secret;
-	return HCCL_SUCCESS;
+	return ret;
 }
 
 void hccl_parts_put(struct hccl_comm *c, u64 key)

@@ -54,12 +54,15 @@ void hccl_reduce(struct hccl_plan *p, u32 rank, struct hccl_place dst, struct hc
 void hccl_wait_for(struct hccl_plan *p, u32 rank, u32 peer, u32 count)
 {
 	const struct hccl_lane *lane = &p->lane[rank];
-	const struct hccl_step *last = lane->n ? &lane->step[lane->n - 1] : NULL;
 
 	if (!count || rank == peer)
 		return;
-	if (last && last->kind == HCCL_WAIT && last->peer == peer && last->count >= count)
-		return;
+	if (lane->n) {
+		const struct hccl_step *last = &lane->step[lane->n - 1];
+
+		if (last->kind == HCCL_WAIT && last->peer == peer && last->count >= count)
+			return;
+	}
 	p->waits = true;
 	append(p, rank, (struct hccl_step){ .kind = HCCL_WAIT, .peer = (u16)peer, .count = count });
 }

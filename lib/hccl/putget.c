@@ -171,12 +171,13 @@ static HcclResult piece_make(struct batch *b, bool put, u32 i, const HcclOneSide
 
 static HcclResult issue(struct batch *b, struct npuacl_stream *s)
 {
-	struct npuacl_task t = { .kind = NPUACL_WORK, .work = &b->work };
+	struct npuacl_task t = { .kind = NPUACL_WORK };
 	struct hccl_comm *c = b->comm;
 	const char *what = b->what;
 	aclError err;
 
 	npuemu_fetch_add(&c->in_flight, 1);
+	t.work = &b->work;	/* the stream's, unless that fails */
 	err = npuacl_submit(s, &t, NULL);
 	if (!err)
 		return HCCL_SUCCESS;

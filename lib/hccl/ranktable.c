@@ -66,7 +66,7 @@ int hccl_ranktable_load(const char *path, struct hccl_ranktable *t, char *why, s
 		return table_fail(&at, HCCL_E_PTR, "EI0004: the path of the rank table is NULL");
 	ret = open_file(&at, &fd, &size);
 	if (!ret) {
-		text = malloc(size + 1);
+		text = calloc(1, size + 1);
 		ret = text ? read_all(&at, fd, text, size, &len) : table_oom(&at);
 	}
 	if (fd >= 0)
@@ -212,8 +212,8 @@ static int one_device_each(struct table *t, const struct table_rank **r, const s
 static int number_all(struct table *t, const struct table_rank **r, struct hccl_ranktable *out)
 {
 	struct named *servers = malloc(t->n * sizeof(*servers)), *pods = malloc(t->n * sizeof(*pods));
+	u32 i, nservers = 0, npods = 0;
 	int ret = HCCL_SUCCESS;
-	u32 i;
 
 	out->rank = malloc(t->n * sizeof(*out->rank));
 	if (!servers || !pods || !out->rank) {
@@ -227,11 +227,13 @@ static int number_all(struct table *t, const struct table_rank **r, struct hccl_
 		struct hccl_rankent *e = &out->rank[i];
 
 		*e = r[i]->ent;
-		e->server_index = number_of(servers, &out->nservers, r[i]->server);
-		e->superpod = number_of(pods, &out->nsuperpods, r[i]->superpod ? r[i]->superpod : "");
+		e->server_index = number_of(servers, &nservers, r[i]->server);
+		e->superpod = number_of(pods, &npods, r[i]->superpod ? r[i]->superpod : "");
 		snprintf(e->server, sizeof(e->server), "%.*s", HCCL_SERVER_NAME, r[i]->server);
 		out->hash = table_hash(out->hash, &r[i]->hash, sizeof(r[i]->hash));
 	}
+	out->nservers = nservers;
+	out->nsuperpods = npods;
 out:
 	free(servers);
 	free(pods);
@@ -240,7 +242,7 @@ out:
 
 static int finish(struct table *t, struct hccl_ranktable *out)
 {
-	const struct table_rank **r = calloc(t->n, sizeof(*r));
+	const struct table_rank **r = calloc(t->n, sizeof(struct table_rank *));
 	int ret;
 
 	if (!r)

@@ -10,19 +10,13 @@
 
 /* ---- Messages --------------------------------------------------------------- */
 
-int table_fail(struct table *t, int ret, const char *fmt, ...)
+void table_say(struct table *t, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(t->why, t->room, fmt, ap);
 	va_end(ap);
-	return ret;
-}
-
-int table_oom(struct table *t)
-{
-	return table_fail(t, HCCL_E_MEMORY, "EI0011: rank table %s: out of host memory", t->file);
 }
 
 static const char *show(struct json_object *json, char *text, size_t room)

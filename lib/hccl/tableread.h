@@ -38,8 +38,19 @@ struct table_obj {
 #define TABLE_MUST	1	/* the key has to be there */
 #define TABLE_TEXT	2	/* a number is not taken for a string of digits, nor the other way */
 
-int table_fail(struct table *t, int ret, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-int table_oom(struct table *t);
+void table_say(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Note the message, give the code back. */
+#define table_fail(t, code, ...)							\
+	__extension__ ({							\
+		table_say((t), __VA_ARGS__);					\
+		(int)(code);							\
+	})
+
+static inline int table_oom(struct table *t)
+{
+	return table_fail(t, HCCL_E_MEMORY, "EI0011: rank table %s: out of host memory", t->file);
+}
+
 /* EI0014 about @key of @o as it stands there, EI0017 if it does not */
 int table_bad(const struct table_obj *o, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

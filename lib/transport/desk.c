@@ -69,7 +69,7 @@ HcclResult hcomm_desk_make(const char *what, struct npuacl_device *dev, const st
 	/* from here on others find it */
 	memcpy(r.note, self, sizeof(*self));
 	if (!ret)
-		ret = hccl_fail_acl(npuacl_export_add(what, d->buf, &r, &d->key), what);
+		ret = hccl_from_acl(npuacl_export_add(what, d->buf, &r, &d->key), what);
 	pthread_mutex_unlock(&desks.lock);
 	if (ret) {
 		hcomm_desk_put(d);

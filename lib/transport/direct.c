@@ -129,7 +129,7 @@ int32_t HcommChannelFence(ChannelHandle channel)
 /* Until the word is there, the time is over or the other end is not. */
 static HcclResult wait_for(const char *what, struct hcomm_channel *ch, const struct hcomm_item *it)
 {
-	s64 begin = npuemu_now_ns(), now = begin, report = begin + npuacl_report_ns(), until;
+	s64 begin = npuemu_now_ns(), report = begin + npuacl_report_ns(), now, until;
 	char text[256];
 
 	while (!hcomm_take(it->word)) {

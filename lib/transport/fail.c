@@ -20,7 +20,7 @@ void hccl_fail_say(HcclResult code, const char *family, const char *fmt, ...)
 	npuemu_log(NPUEMU_LOG_INFO, "hccl: %s", npuacl_self.message);
 }
 
-HcclResult hccl_fail_why(HcclResult code, const char *what, const char *why)
+void hccl_fail_why_say(HcclResult code, const char *what, const char *why)
 {
 	char family[8] = "EI9999";
 
@@ -28,17 +28,15 @@ HcclResult hccl_fail_why(HcclResult code, const char *what, const char *why)
 		memcpy(family, why, 6);
 		why += 8;
 	}
-	return hccl_fail(code, family, "%s: %s", what, why);
+	hccl_fail_say(code, family, "%s: %s", what, why);
 }
 
-HcclResult hccl_fail_acl(aclError err, const char *what)
+HcclResult hccl_fail_acl_say(aclError err, const char *what)
 {
 	char text[sizeof(npuacl_self.message)];
 
 	memcpy(text, npuacl_self.message, sizeof(text));
 	switch (err) {
-	case ACL_SUCCESS:
-		return HCCL_SUCCESS;
 	case ACL_ERROR_RT_MEMORY_ALLOCATION:
 	case ACL_ERROR_RT_DEVICE_OOM:
 	case ACL_ERROR_BAD_ALLOC:
@@ -59,9 +57,4 @@ HcclResult hccl_fail_acl(aclError err, const char *what)
 	default:
 		return hccl_fail(HCCL_E_RUNTIME, "EI9999", "%s: %s", what, text);
 	}
-}
-
-HcclResult hccl_null(const char *what, const char *arg)
-{
-	return hccl_fail(HCCL_E_PTR, "EI0003", "%s: %s is NULL", what, arg);
 }

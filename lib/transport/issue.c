@@ -40,7 +40,7 @@ static HcclResult both_here(const char *what, struct npuacl_device *dev, struct 
 		ret = local(what, "src", NULL, it->src, it->len, &src);
 	if (ret)
 		return ret;
-	ret = hccl_fail_acl(npuacl_sides(what, dev, &dst, &src), what);
+	ret = hccl_from_acl(npuacl_sides(what, dev, &dst, &src), what);
 	if (!ret && it->dst != it->src && (it->dst - it->src < it->len || it->src - it->dst < it->len))
 		ret = hccl_fail(HCCL_E_PARA, "EI0003", "%s: %" PRIu64 " bytes from %#" PRIx64 " and %#" PRIx64 " on overlap", what,
 				 it->len, it->src, it->dst);
@@ -245,7 +245,7 @@ static HcclResult submit(const char *what, struct hcomm_op *op)
 	}
 	if (!th->direct || !wait)
 		return HCCL_SUCCESS;
-	return hccl_fail_acl(npuacl_stream_wait(th->stream, seq, NPUEMU_FOREVER), what);
+	return hccl_from_acl(npuacl_stream_wait(th->stream, seq, NPUEMU_FOREVER), what);
 }
 
 /* More items for an operation, whose references it takes. */

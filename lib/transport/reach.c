@@ -139,7 +139,7 @@ static HcclResult nowhere(const char *what, const struct hcomm_channel *ch, u64 
 }
 
 /* By the mapped path; NULL with a message. */
-static HcclResult open(const char *what, struct hcomm_channel *ch, struct hcomm_reach *x)
+static HcclResult open_here(const char *what, struct hcomm_channel *ch, struct hcomm_reach *x)
 {
 	struct npuacl_key key = { .id = x->r.key, .secret = x->r.secret };
 	aclError err;
@@ -180,7 +180,7 @@ HcclResult hcomm_reach(const char *what, struct hcomm_channel *ch, u64 va, u64 l
 	spot->gen = &ch->peer->pub->region[x->at].gen;
 	spot->want = x->gen;
 	if (ch->path == HCOMM_MAPPED) {
-		ret = open(what, ch, x);
+		ret = open_here(what, ch, x);
 		spot->va = ret ? 0 : (u64)(uintptr_t)x->ptr + (va - x->r.va);
 		return ret;
 	}

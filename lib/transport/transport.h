@@ -135,7 +135,7 @@ struct hcomm_mem {
 	u64 gen;
 	u64 va, bytes;
 	struct npuemu_seg *seg;
-	u8 *desc;			/* of HcommMemExport(); NULL: not asked for */
+	void *desc;			/* of HcommMemExport(); NULL: not asked for */
 };
 
 /* A peer's memory that was imported. */

@@ -43,7 +43,7 @@ void npuemu_cli_say(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-int npuemu_cli_usage(const char *fmt, ...)
+void npuemu_cli_say_usage(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -51,10 +51,9 @@ int npuemu_cli_usage(const char *fmt, ...)
 	say(fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "\nTry '%s --help'.\n", cli_tool);
-	return NPUEMU_EXIT_USAGE;
 }
 
-int npuemu_cli_failed(int err, const char *fmt, ...)
+void npuemu_cli_say_failed(int err, const char *fmt, ...)
 {
 	const char *why = npuemu_errmsg();
 	va_list ap;
@@ -66,7 +65,6 @@ int npuemu_cli_failed(int err, const char *fmt, ...)
 		fprintf(stderr, ": %s\n", why);
 	else
 		fprintf(stderr, ": %s\n", strerror(-err));
-	return NPUEMU_EXIT_RUNTIME;
 }
 
 /* Edits between two words, each at most 31 characters; more counts as far. */

@@ -24,12 +24,22 @@ const char *npuemu_cli_tool(void);
 
 /* "TOOL: MESSAGE" on stderr. */
 void npuemu_cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The same and where to find help; returns NPUEMU_EXIT_USAGE. */
-int npuemu_cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void npuemu_cli_say_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void npuemu_cli_say_failed(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same and where to find help; it is NPUEMU_EXIT_USAGE. */
+#define npuemu_cli_usage(...)						\
+	__extension__ ({						\
+		npuemu_cli_say_usage(__VA_ARGS__);			\
+		(int)NPUEMU_EXIT_USAGE;					\
+	})
 /* A library call failed with @err (negative); adds npuemu_errmsg() and what to
- * do about it.  Returns NPUEMU_EXIT_RUNTIME.
+ * do about it.  It is NPUEMU_EXIT_RUNTIME.
  */
-int npuemu_cli_failed(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define npuemu_cli_failed(err, ...)					\
+	__extension__ ({						\
+		npuemu_cli_say_failed((err), __VA_ARGS__);		\
+		(int)NPUEMU_EXIT_RUNTIME;				\
+	})
 
 /*
  * getopt_long() that explains itself: '?' comes back after the message is out.

@@ -62,7 +62,7 @@ int npuemu_coll_check_setup(struct npuemu_coll_rank *r)
 	r->matrix = malloc(sizeof(*r->matrix) * n * n);
 	if (!r->want || !r->have || !r->matrix)
 		return npuemu_coll_fail(r, "out of memory: %llu bytes for the data check",
-					(unsigned long long)(2 * out + in));
+					2ull * out + in);
 	return 0;
 }
 
@@ -200,10 +200,11 @@ static int compare_in(struct npuemu_coll_rank *r)
 {
 	const struct npuemu_coll_row *k = r->k;
 	unsigned char *want = malloc(r->in_bytes + 1);
-	int rc = copy(r, r->have, r->in, r->in_bytes, 0);
+	int rc;
 
 	if (!want)
-		rc = npuemu_coll_fail(r, "out of memory for the data check");
+		return npuemu_coll_fail(r, "out of memory for the data check");
+	rc = copy(r, r->have, r->in, r->in_bytes, 0);
 	if (!rc) {
 		npuemu_coll_fill(k, r->o->ranks, r->rank, 0, r->in_bytes / k->elem, want);
 		compare(r, r->in_bytes, "its input, which has changed", want, r->have);

@@ -189,7 +189,7 @@ static int by_time(const void *a, const void *b)
 static int refuse(char err[TRACE_ERR], const char *path, u64 record, const char *why)
 {
 	snprintf(err, TRACE_ERR, "%.300s: at byte %llu: %s", path,
-		 (unsigned long long)(record * sizeof(struct npuemu_trace_record)), why);
+		 (unsigned long long)record * sizeof(struct npuemu_trace_record), why);
 	return -1;
 }
 

@@ -189,7 +189,7 @@ static int wait_until(struct waiting *w, s64 deadline)
 	for (;;) {
 		err = doze(w, deadline);
 		/* a word may have changed again: that it was met is what counts */
-		if (!err && (w->word || ready(w)))
+		if (!err && (!w->cq || ready(w)))
 			return 0;
 		if (err && err != -ETIMEDOUT)
 			return wait_failed(w, err);
