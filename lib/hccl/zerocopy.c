@@ -261,8 +261,10 @@ HcclResult HcclCommActivateCommMemory(HcclComm comm, void *virPtr, size_t size, 
 	if (!*range_of((u64)(uintptr_t)virPtr))
 		ret = unknown(what, (u64)(uintptr_t)virPtr);
 	err = ret ? ACL_SUCCESS : npuacl_vmm_is(what, (u64)(uintptr_t)virPtr, size, handle);
-	if (err)
-		ret = hccl_fail_acl(err, what) == HCCL_E_RUNTIME ? HCCL_E_PARA : hccl_fail_acl(err, what);
+	if (err) {
+		ret = hccl_fail_acl(err, what);
+		ret = ret == HCCL_E_RUNTIME ? HCCL_E_PARA : ret;	/* it is the arguments that do not fit */
+	}
 	if (!ret)
 		ret = activate(what, c, (u64)(uintptr_t)virPtr, size);
 	pthread_mutex_unlock(&zero.lock);
