@@ -295,7 +295,7 @@ static void get_on(uint64_t *last, int64_t *deadline, const char *what)
 		*last = now;
 		*deadline = sys_deadline();
 	}
-	sys_true(sys_retry(*deadline), "%s: no rank has got on for %u s", what,
+	sys_true(sys_retry(*deadline), "%s: no rank has got on for %d s", what,
 		 SYS_PATIENCE_MS / 1000);
 }
 

@@ -218,6 +218,13 @@ bool sys_slow(void)
 #endif
 }
 
+int sys_patience_ms(void)
+{
+	const char *seconds = getenv("NPUEMU_TEST_PATIENCE");
+
+	return 1000 * (seconds && atoi(seconds) > 0 ? atoi(seconds) : 40);
+}
+
 int64_t sys_deadline(void)
 {
 	return npuemu_deadline_ms(SYS_PATIENCE_MS);
@@ -225,10 +232,11 @@ int64_t sys_deadline(void)
 
 void sys_nap(unsigned int ms)
 {
-	int64_t end = npuemu_deadline_ms(ms);
+	int64_t end = npuemu_deadline_ms(ms), left;
 
-	while (npuemu_now_ns() < end)
-		poll(NULL, 0, (int)((end - npuemu_now_ns()) / 1000000) + 1);
+	/* one look at the clock: below 0 poll() would never return */
+	while ((left = end - npuemu_now_ns()) > 0)
+		poll(NULL, 0, (int)(left / 1000000) + 1);
 }
 
 bool sys_retry(int64_t deadline)

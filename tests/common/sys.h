@@ -26,8 +26,12 @@
 #include <cmocka.h>
 #include <npuemu/npuemu.h>
 
-/* No test waits longer for anything.  Long, for sanitizers on a busy machine. */
-#define SYS_PATIENCE_MS		40000
+/*
+ * No test waits longer for anything.  Long, for sanitizers on a busy machine;
+ * NPUEMU_TEST_PATIENCE (seconds) makes it longer, for debug kernels on an emulated one.
+ */
+#define SYS_PATIENCE_MS		sys_patience_ms()
+int sys_patience_ms(void);
 
 /* ---- Checks --------------------------------------------------------------- */
 
