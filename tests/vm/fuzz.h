@@ -24,6 +24,7 @@ typedef uint64_t u64;
 #define FZ_SET		24		/* objects of a kind that a worker knows */
 #define FZ_FILES	4		/* devices of a worker */
 #define FZ_BYTES	(256u << 10)	/* of each of a rig's places */
+#define FZ_ROOM		65536u		/* for what calls give back */
 #define FZ_DEPTH	256u		/* of a rig's queues */
 #define FZ_CQ_DEPTH	1024u
 #define FZ_QUEUES	3
@@ -125,6 +126,7 @@ struct fz {
 	struct fz_set bo, cq, rq, queue, seg, place, buf, event, map;
 	u8 *arg;		/* a page, with none behind it */
 	u8 *readonly;		/* a page */
+	u8 *room;		/* of FZ_ROOM bytes */
 	u32 lost;		/* calls in a row that said ENODEV */
 	/* the second thread works on the rig while it has this */
 	pthread_mutex_t lock;
@@ -190,6 +192,11 @@ u64 fz_number(struct fz *z);		/* of those that like to be wrong */
 
 /* @arg may be spoiled on the way, and is what came back when it returns 0. */
 int fz_ioctl(struct fz *z, int fd, u32 cmd, void *arg);
+/*
+ * Memory where the kernel, or an engine, is asked to write.  They write elsewhere when half
+ * of the address is spoiled, so nothing else of this program is in the same 4 GiB.
+ */
+u8 *fz_alone(u64 bytes);
 /* Exactly as it is. */
 int fz_plain(struct fz *z, int fd, u32 cmd, void *arg);
 int fz_fd(struct fz *z);		/* one of the worker's */

@@ -114,6 +114,20 @@ int fz_ioctl(struct fz *z, int fd, u32 cmd, void *arg)
 	return !rc && bytes < _IOC_SIZE(cmd) ? -EOVERFLOW : rc;
 }
 
+#define ALONE	(1ull << 32)
+
+u8 *fz_alone(u64 bytes)
+{
+	u8 *p = mmap(NULL, 2 * ALONE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		_exit(4);
+	p = (u8 *)(((u64)p + ALONE - 1) & ~(ALONE - 1)) + ALONE / 2;
+	if (mprotect(p, bytes, PROT_READ | PROT_WRITE))
+		_exit(4);
+	return p;
+}
+
 /* ---- Looking ------------------------------------------------------------- */
 
 static int op_query(struct fz *z)
@@ -139,10 +153,9 @@ static int op_link(struct fz *z)
 
 static int op_list(struct fz *z)
 {
-	static u8 room[16 * sizeof(struct npuemu_ioc_queue_query)];
 	bool queues = fz_one_in(z, 2);
 	struct npuemu_ioc_list a = {
-		.list = (u64)room,
+		.list = (u64)z->room,
 		.nr = fz_below(z, 17),
 		.slot = fz_one_in(z, 3) ? fz_below(z, 16) : z->about.slot,
 	};
@@ -317,7 +330,7 @@ static int op_queue_query(struct fz *z)
 
 static int op_wait(struct fz *z)
 {
-	struct npuemu_ioc_wait_item item[NPUEMU_WAIT_ITEMS] = { 0 };
+	struct npuemu_ioc_wait_item *item = (void *)z->room;
 	struct npuemu_ioc_wait a = {
 		.items = (u64)item,
 		.nr = fz_one_in(z, 16) ? fz_below(z, NPUEMU_WAIT_ITEMS + 1) : fz_below(z, 4),
@@ -327,6 +340,7 @@ static int op_wait(struct fz *z)
 	};
 	u32 i;
 
+	memset(item, 0, NPUEMU_WAIT_ITEMS * sizeof(*item));
 	for (i = 0; i < a.nr; i++) {
 		struct npuemu_ioc_wait_item *it = &item[i];
 

@@ -247,7 +247,8 @@ static void worker(u32 index, u64 generation)
 	z.arg = pages(8192, PROT_READ | PROT_WRITE);
 	mprotect(z.arg + 4096, 4096, PROT_NONE);
 	z.readonly = pages(4096, PROT_READ);
-	z.rig.host = pages(2 * FZ_BYTES, PROT_READ | PROT_WRITE);
+	z.room = fz_alone(FZ_ROOM + 2 * FZ_BYTES);
+	z.rig.host = z.room + FZ_ROOM;
 	signals();
 	fz_open_all(&z);
 	second_thread(&z);
