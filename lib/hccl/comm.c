@@ -224,6 +224,7 @@ static void forked(void)
 	hccl_ranges_fork();
 	hccl_wins_fork();
 	hccl_globals_fork();
+	hccl_chans_fork();
 }
 
 void hccl_begin(void)
@@ -234,17 +235,23 @@ void hccl_begin(void)
 
 /* ---- Destroyed ------------------------------------------------------------------------------ */
 
+/* Over channels and on threads of it; if it has failed they are broken off. */
+static u32 busy(struct hccl_comm *c)
+{
+	return hccl_group_broken(c) ? 0 : hccl_chans_busy(c) + hccl_threads_busy(c);
+}
+
 /* What its streams have left of it: soon over if it has failed. */
 static bool idle(struct hccl_comm *c)
 {
 	struct timespec nap = { .tv_nsec = 1000000 };
 	u32 tries;
 
-	for (tries = 0; READ_ONCE(c->in_flight) && tries < (hccl_group_broken(c) ? 2000 : 100); tries++) {
+	for (tries = 0; (READ_ONCE(c->in_flight) || busy(c)) && tries < (hccl_group_broken(c) ? 2000 : 100); tries++) {
 		npuacl_look();
 		nanosleep(&nap, NULL);
 	}
-	return !smp_load_acquire(&c->in_flight);
+	return !smp_load_acquire(&c->in_flight) && !busy(c);
 }
 
 HcclResult HcclCommDestroy(HcclComm comm)
@@ -258,8 +265,8 @@ HcclResult HcclCommDestroy(HcclComm comm)
 	if (ret)
 		return ret;
 	if (!idle(c))
-		return hccl_fail(HCCL_E_AGAIN, "EI0003", "%s: %u operations of it are not over, or recorded in models: synchronize their streams before",
-				 what, READ_ONCE(c->in_flight));
+		return hccl_fail(HCCL_E_AGAIN, "EI0003", "%s: %u operations of it, and some of %u of its channels and threads, are not over, or recorded in models: synchronize their streams before",
+				 what, READ_ONCE(c->in_flight), busy(c));
 	hccl_state_tell(comm, HCCL_COMM_STATE_PHASE_DESTROY_PRE);
 	/* of two threads that destroy it one does */
 	if (!npuemu_slab_retire(&hccl_comms, c))

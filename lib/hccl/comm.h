@@ -21,9 +21,10 @@
  *   meet.c       how ranks find each other: root info, rank tables, sub-communicators
  *   error.c      results in words (what went wrong: fail.h of lib/transport)
  *   diagnose.c   who waits for whom
- *   res.h        what else a rank has: windows, one-sided memory, contexts
+ *   res.h        what else a rank has: windows, one-sided memory, contexts, channels, threads
  *
- * Order of locks: res.meet_lock, comm->lock, res.lock, hccl_local.lock, those of lib/acl.
+ * Order of locks: res.meet_lock, comm->lock, res.ends_lock, those of lib/transport, res.lock,
+ * hccl_local.lock, those of lib/acl.
  */
 #ifndef HCCL_COMM_H
 #define HCCL_COMM_H

@@ -56,6 +56,17 @@ void hccl_hide(struct npuacl_range *r)
 
 /* ---- The communicator's buffer ------------------------------------------------------------- */
 
+HcclResult hccl_buffer_show(struct hccl_comm *c, const char *what)
+{
+	HcclResult ret = HCCL_SUCCESS;
+
+	pthread_mutex_lock(&c->res.lock);
+	if (!c->res.shown)
+		ret = hccl_show(c, what, c->ccl, &c->res.shown);
+	pthread_mutex_unlock(&c->res.lock);
+	return ret;
+}
+
 static HcclResult buffer(const char *what, HcclComm comm, void **out, u64 *size, struct hccl_comm **c)
 {
 	HcclResult ret = hccl_comm(comm, what, c);
@@ -64,10 +75,7 @@ static HcclResult buffer(const char *what, HcclComm comm, void **out, u64 *size,
 		return ret;
 	if (!out || !size)
 		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: %s is NULL", what, out ? "size" : "buffer");
-	pthread_mutex_lock(&(*c)->res.lock);
-	if (!(*c)->res.shown)
-		ret = hccl_show(*c, what, (*c)->ccl, &(*c)->res.shown);
-	pthread_mutex_unlock(&(*c)->res.lock);
+	ret = hccl_buffer_show(*c, what);
 	if (ret)
 		return ret;
 	*out = (*c)->ccl_ptr;

@@ -11,6 +11,7 @@ HcclResult hccl_res_make(struct hccl_comm *c, const char *what)
 
 	pthread_mutex_init(&c->res.lock, NULL);
 	pthread_mutex_init(&c->res.meet_lock, NULL);
+	pthread_mutex_init(&c->res.ends_lock, NULL);
 	c->res.born = npuemu_fetch_add(&born, 1) + 1;
 	c->res.swaps = calloc(c->ranks, sizeof(*c->res.swaps));
 	c->res.range = calloc(HCCL_RANGES, sizeof(*c->res.range));
@@ -24,6 +25,9 @@ void hccl_res_unmake(struct hccl_comm *c)
 	/* it did not get that far */
 	if (!c->res.born)
 		return;
+	hccl_chans_free(c);
+	hccl_threads_free(c);
+	hccl_ends_free(c);
 	hccl_wins_free(c);
 	hccl_globals_unbind(c);
 	hccl_mems_free(c);
@@ -37,4 +41,5 @@ void hccl_res_unmake(struct hccl_comm *c)
 	free(c->res.range);
 	pthread_mutex_destroy(&c->res.lock);
 	pthread_mutex_destroy(&c->res.meet_lock);
+	pthread_mutex_destroy(&c->res.ends_lock);
 }

@@ -14,6 +14,10 @@
  *   recover.c    suspended and resumed
  *   statecb.c    whom to tell of that, and of the end
  *   engctx.c     contexts of engines; the communicator's buffer
+ *   ends.c       its endpoints, and memory that peers of channels are told of
+ *   channels.c   channels to other ranks
+ *   chanconf.c   configurations of those
+ *   threads.c    threads
  *   rankgraph.c  how ranks are wired
  *   setconfig.c  what is set for the whole process
  */
@@ -21,6 +25,7 @@
 #define HCCL_RES_H_
 
 #include "core.h"
+#include "inside.h"
 #include "share.h"
 #include <hccl/hccl_types.h>
 
@@ -32,6 +37,17 @@ struct hccl_win;
 struct hccl_mem;
 struct hccl_engctx;
 struct hccl_graph;
+struct hccl_chan;
+struct hccl_memreg;
+struct hccl_thread;
+
+#define HCCL_PROTOCOLS	10u		/* of CommProtocol */
+
+/* Where its channels of a protocol begin: made with the first of them. */
+struct hccl_end {
+	EndpointHandle ep;		/* NULL: not made */
+	HcommMemHandle buffer;		/* the communicator's */
+};
 
 struct hccl_res {
 	pthread_mutex_t lock;		/* of the lists; nothing else is locked below it but lib/acl */
@@ -44,6 +60,11 @@ struct hccl_res {
 	struct hccl_mem *mems;		/* registered, and enabled ones of peers */
 	struct hccl_engctx *ctxs;
 	struct hccl_graph *graph;
+	pthread_mutex_t ends_lock;	/* of the next four */
+	struct hccl_end end[HCCL_PROTOCOLS];
+	struct hccl_memreg *memregs;
+	struct hccl_chan *chans;
+	struct hccl_thread *threads;
 	struct npuacl_range *shown;	/* the communicator's buffer in the address map; NULL */
 	u64 *range;			/* [HCCL_RANGES]: bases of those that this rank has set */
 	u32 suspended;			/* atomic */
@@ -103,6 +124,40 @@ HcclResult hccl_exchange(struct hccl_comm *c, const char *what, const struct hcc
 /* Device memory of this process's own is known to the address map, but not the program's to free. */
 HcclResult hccl_show(struct hccl_comm *c, const char *what, struct npuemu_buf *buf, struct npuacl_range **out);
 void hccl_hide(struct npuacl_range *r);	/* NULL: nothing */
+
+/* The communicator's buffer is in the address map: from the first time on that somebody asks for it. */
+HcclResult hccl_buffer_show(struct hccl_comm *c, const char *what);
+
+/* ---- ends.c, channels.c, threads.c ----------------------------------------------------------- */
+
+/* Memory that HcclCommMemReg() gave a name. */
+struct hccl_memreg {
+	struct hccl_memreg *next;
+	CommMem mem;
+	HcommMemHandle at[HCCL_PROTOCOLS];	/* NULL: that end is not made */
+	char tag[256];
+};
+
+/* The thread has set the communicator's device. */
+HcclResult hccl_on_device(struct hccl_comm *c, const char *what);
+/* A function of lib/transport has given @code and said why: the same, for whom (to @peer, if it is one). */
+HcclResult hccl_said(const struct hccl_comm *c, const char *what, s32 peer, HcclResult code);
+struct HcclChannelDesc;
+HcclResult hccl_chan_check(struct hccl_comm *c, const char *what, const struct HcclChannelDesc *d);
+/* ends_lock held for these three. */
+HcclResult hccl_end_make(struct hccl_comm *c, const char *what, CommProtocol protocol, struct hccl_end **out);
+void hccl_end_describe(const struct hccl_comm *c, u32 rank, CommProtocol protocol, EndpointDesc *d);
+struct hccl_memreg *hccl_memreg_of(struct hccl_comm *c, const void *handle);
+/* Channels first: what still goes over them fails. */
+void hccl_chans_free(struct hccl_comm *c);
+void hccl_threads_free(struct hccl_comm *c);
+void hccl_ends_free(struct hccl_comm *c);
+/* chanconf.c: is it one? */
+HcclResult hccl_chan_config(const char *what, void *handle);
+void hccl_chans_fork(void);
+/* Of how many channels and threads operations are not over, unless it has failed. */
+u32 hccl_chans_busy(struct hccl_comm *c);
+u32 hccl_threads_busy(struct hccl_comm *c);
 
 /* ---- the others --------------------------------------------------------------------------- */
 

@@ -104,7 +104,7 @@ static HcclResult check_header(const char *what, const HcommChannelDesc *d, u32 
 	return HCCL_SUCCESS;
 }
 
-static HcclResult check_engine(const char *what, CommEngine engine)
+HcclResult hcomm_engine(const char *what, CommEngine engine)
 {
 	switch (engine) {
 	case COMM_ENGINE_CPU:
@@ -290,7 +290,7 @@ static HcclResult create(const char *what, EndpointHandle endpoint, CommEngine e
 	u32 i;
 
 	if (!ret)
-		ret = check_engine(what, engine);
+		ret = hcomm_engine(what, engine);
 	if (!ret && (!descs || !channels))
 		ret = hccl_null(what, descs ? "channels" : "channelDescs");
 	if (!ret && !n)
@@ -417,6 +417,11 @@ HcommResult HcommChannelDestroy(const ChannelHandle *channels, uint32_t channelN
 		hcomm_channel_put(ch);
 	}
 	return ret;
+}
+
+bool hcomm_channel_busy(ChannelHandle handle)
+{
+	return smp_load_acquire(&((struct hcomm_channel *)(uintptr_t)handle)->refs) > 1;
 }
 
 /* ---- What breaks one ------------------------------------------------------------------------------------ */

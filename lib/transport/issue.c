@@ -291,6 +291,7 @@ HcclResult hcomm_issue(const char *what, struct hcomm_thread *th, struct hcomm_i
 		return HCCL_SUCCESS;
 	op->work.ops = &hcomm_work;
 	op->th = th;
+	npuemu_fetch_add(&th->refs, 1);
 	if (!held.on)
 		return submit(what, op);
 	if (held.last)

@@ -69,6 +69,25 @@ HcclResult hcomm_reach_link(struct hcomm_channel *ch)
 	return ret;
 }
 
+bool hcomm_channel_told(ChannelHandle handle, u32 nth, struct hcomm_told *t)
+{
+	struct hcomm_channel *ch = (struct hcomm_channel *)(uintptr_t)handle;
+	const struct hcomm_region *r;
+	bool is;
+
+	pthread_mutex_lock(&ch->lock);
+	is = nth < ch->reaches;
+	if (is) {
+		r = &ch->reach[nth].r;
+		t->mem.type = (CommMemType)r->type;
+		t->mem.addr = (void *)(uintptr_t)r->va;
+		t->mem.size = r->bytes;
+		snprintf(t->tag, sizeof(t->tag), "%.*s", (int)sizeof(r->tag) - 1, r->tag);
+	}
+	pthread_mutex_unlock(&ch->lock);
+	return is;
+}
+
 /* Nothing is under way: what the peer has unregistered is let go. */
 static void sweep(struct hcomm_channel *ch)
 {

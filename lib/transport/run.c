@@ -287,6 +287,8 @@ void hcomm_op_free(struct hcomm_op *op)
 {
 	hcomm_items_put(op->item, op->n);
 	free(op->item);
+	if (op->th)
+		hcomm_thread_put(op->th);
 	free(op);
 }
 

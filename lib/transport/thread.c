@@ -55,10 +55,10 @@ static bool has_stream(const struct hcomm_thread *th)
 	return th->stream && npuemu_slab_alive(&npuacl_streams, th->stream) && th->stream->id == th->stream_id;
 }
 
-static void unmake(struct hcomm_thread *th)
+void hcomm_thread_put(struct hcomm_thread *th)
 {
-	if (has_stream(th))
-		aclrtDestroyStream(th->stream);
+	if (npuemu_fetch_add(&th->refs, -1u) != 1)
+		return;
 	if (th->buf && npuemu_buf_free(th->buf))
 		npuemu_log(NPUEMU_LOG_WARN, "hcomm: notifies of a thread were not given back: %s", npuemu_errmsg());
 	free(th->under);
@@ -66,11 +66,23 @@ static void unmake(struct hcomm_thread *th)
 	npuemu_slab_free(&hcomm_threads, th);
 }
 
-static HcclResult make(const char *what, struct npuacl_device *dev, bool direct, u32 notifies, ThreadHandle *out)
+/* What is left of its operations: @force, not waited for. */
+static void unmake(struct hcomm_thread *th, bool force)
+{
+	if (has_stream(th) && !th->borrowed && force)
+		aclrtDestroyStreamForce(th->stream);
+	else if (has_stream(th) && !th->borrowed)
+		aclrtDestroyStream(th->stream);
+	/* a stream of the program's may come to some of them yet, and so may a model */
+	hcomm_thread_put(th);
+}
+
+/* @stream: NULL, one of its own. */
+static HcclResult make(const char *what, struct npuacl_device *dev, bool direct, u32 notifies, aclrtStream stream,
+		       ThreadHandle *out)
 {
 	struct hcomm_thread *th;
-	aclrtStream stream;
-	aclError err;
+	aclError err = ACL_SUCCESS;
 
 	if (notifies > NOTIFIES)
 		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: %u notifies; a thread has at most %u", what, notifies, NOTIFIES);
@@ -82,16 +94,19 @@ static HcclResult make(const char *what, struct npuacl_device *dev, bool direct,
 	th->board = npuacl.board;
 	th->dev = dev;
 	th->direct = direct;
+	th->borrowed = stream;
+	th->refs = 1;
 	th->notifies = notifies;
-	err = aclrtCreateStream(&stream);
+	if (!stream)
+		err = aclrtCreateStream(&stream);
 	if (err) {
-		unmake(th);
+		unmake(th, false);
 		return hccl_fail_acl(err, what);
 	}
 	th->stream = stream;
 	th->stream_id = th->stream->id;
 	if (notifies && npuemu_buf_alloc(npuacl.board, dev->phys, notifies * sizeof(u64), 0, &th->buf)) {
-		unmake(th);
+		unmake(th, false);
 		return hccl_fail(HCCL_E_MEMORY, "EI0011", "%s: %u notifies on device %u: %s", what, notifies, dev->id,
 				  npuemu_errmsg());
 	}
@@ -122,11 +137,11 @@ HcommResult HcommThreadAlloc(CommEngine engine, uint32_t threadNum, const uint32
 		return hccl_fail_acl(err, what);
 	hcomm_watch_forks();
 	for (i = 0; i < threadNum && !ret; i++)
-		ret = make(what, ctx->dev, direct, notifyNumPerThread[i], &threads[i]);
+		ret = make(what, ctx->dev, direct, notifyNumPerThread[i], NULL, &threads[i]);
 	/* all of them, or none */
 	if (ret)
 		while (--i > 0)
-			unmake((struct hcomm_thread *)(uintptr_t)threads[i - 1]);
+			unmake((struct hcomm_thread *)(uintptr_t)threads[i - 1], false);
 	return ret;
 }
 
@@ -166,9 +181,41 @@ HcommResult HcommThreadFree(const ThreadHandle *threads, uint32_t threadNum)
 		if (!ret && !npuemu_slab_retire(&hcomm_threads, th))
 			ret = hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: thread %u of the list has been freed already", what, i);
 		if (!ret)
-			unmake(th);
+			unmake(th, false);
 	}
 	return ret;
+}
+
+/* ---- For communicators --------------------------------------------------------------------- */
+
+HcclResult hcomm_thread_wrap(const char *what, CommEngine engine, struct npuacl_stream *stream, u32 notifies,
+			     ThreadHandle *out)
+{
+	bool direct = false;
+	HcclResult ret = check_engine(what, engine, &direct);
+
+	hcomm_watch_forks();
+	return ret ? ret : make(what, stream->dev, direct, notifies, stream, out);
+}
+
+bool hcomm_thread_lasts(ThreadHandle handle)
+{
+	struct hcomm_thread *th = (struct hcomm_thread *)(uintptr_t)handle;
+
+	return npuemu_slab_holds(&hcomm_threads, th, NPUEMU_SLAB_SIZE(*th)) && has_stream(th);
+}
+
+bool hcomm_thread_busy(ThreadHandle handle)
+{
+	return smp_load_acquire(&((struct hcomm_thread *)(uintptr_t)handle)->refs) > 1;
+}
+
+void hcomm_thread_drop(ThreadHandle handle)
+{
+	struct hcomm_thread *th = (struct hcomm_thread *)(uintptr_t)handle;
+
+	if (npuemu_slab_retire(&hcomm_threads, th))
+		unmake(th, true);
 }
 
 HcommResult HcommThreadResGetInfo(ThreadHandle thread, ThreadResType resType, uint32_t infoLen, void **info)

@@ -34,15 +34,16 @@
 #include <hcomm_primitives.h>
 #include <hcomm_res.h>
 #include "fail.h"
+#include "inside.h"
 #include "npuacl.h"
 #include "share.h"
 
 #define HCOMM_MAGIC	0x4b5344434d4d4348ull
-#define HCOMM_VERSION	1u
+#define HCOMM_VERSION	2u
 #define HCOMM_CHANNELS	512u		/* of one endpoint */
 #define HCOMM_REGIONS	1024u		/* likewise */
 #define HCOMM_NOTIFIES	16384u		/* of all its channels */
-#define HCOMM_TAG	64u
+#define HCOMM_TAG	256u
 #define HCOMM_LOOK_NS	100000000ll	/* is the peer alive? */
 
 /* ---- The desk: shared, so everything in it is read as others' word ---------------------- */
@@ -210,6 +211,8 @@ struct hcomm_thread {
 	struct npuacl_stream *stream;
 	u32 stream_id;
 	bool direct;			/* the caller waits for each operation */
+	bool borrowed;			/* the stream is the program's */
+	u32 refs;			/* the handle, and each operation; atomic */
 	u32 notifies;
 	struct npuemu_buf *buf;
 	volatile u64 *word;
@@ -323,6 +326,7 @@ bool hcomm_take(volatile u64 *word);
 
 /* issue.c */
 HcclResult hcomm_thread(const char *what, ThreadHandle handle, struct hcomm_thread **out);
+void hcomm_thread_put(struct hcomm_thread *th);
 /* Make an item.  Those over a channel have a reference to it if they succeed. */
 HcclResult hcomm_item_data(const char *what, struct hcomm_channel *ch, struct npuacl_device *dev, enum hcomm_kind kind,
 			   void *dst, const void *src, u64 len, struct hcomm_item *it);
