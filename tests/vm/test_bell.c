@@ -395,6 +395,7 @@ static struct limits limits_read(const struct bell *b)
 /* Woken at once after it was parked: that did not pay, so the next time it waits longer. */
 static void limit_doubles(void **state)
 {
+	int64_t deadline = sys_deadline();
 	long before = raw_number(PARAM(poll_us));
 	struct limits l = { 0 };
 	char text[32];
@@ -410,20 +411,21 @@ static void limit_doubles(void **state)
 	knob(PARAM(poll_us), text);
 	bell_open(&b, 0, RAW_SDMA);
 	/* a busy machine may be too slow for it, now and then */
-	for (int round = 0; round < 50 && (!l.at_most || !l.back || l.doubled < 4); round++) {
+	while ((!l.at_most || !l.back || l.doubled < 4) && sys_retry(deadline)) {
 		for (int i = 0; i < 8; i++)
 			one_until_parked(&b);
 		usleep(3 * MAX_US);
 		one_until_parked(&b);
 		l = limits_read(&b);
 	}
-	sys_true(l.doubled >= 4 && l.at_most && l.back,
-		 "doubled %u times, %u times at its maximum, %u times back", l.doubled, l.at_most,
-		 l.back);
 	snprintf(text, sizeof(text), "%ld", before);
 	knob(PARAM(poll_us), text);
 	bell_close(&b);
 	raw_is(raw_sys(rmdir(INSTANCE)), 0);
+	sys_true(l.doubled >= 4 && l.back, "doubled %u times, %u times back", l.doubled, l.back);
+	if (!l.at_most && getenv("NPUEMU_TEST_PATIENCE"))
+		raw_skip("a debug kernel: no five wakes in a row that are in time");
+	sys_true(l.at_most, "doubled %u times, and never to the end", l.doubled);
 }
 
 /* ---- The two conditions, with their windows opened wide ---------------------------------- */
