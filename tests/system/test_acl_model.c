@@ -75,8 +75,11 @@ static void set(void *p, uint32_t v, aclrtStream s)
 	acl_ok(aclrtMemsetD32Async(p, 4, v, 1, s));
 }
 
+static unsigned int held;	/* times that hold() has begun */
+
 static void hold(void *arg)
 {
+	__atomic_fetch_add(&held, 1, __ATOMIC_RELEASE);
 	sem_wait(arg);
 }
 
@@ -145,6 +148,7 @@ static void on_end_too(void *arg)
 static void running(void **state)
 {
 	static int zero, one = 1;
+	int64_t deadline = sys_deadline();
 	char *d = device_memory(BYTES);
 	aclrtStream a = new_stream(), b = new_stream();
 	aclrtStreamStatus status;
@@ -163,7 +167,11 @@ static void running(void **state)
 	acl_fails(aclmdlRIDestroyRegisterCallback(ri, on_end, &one), ACL_ERROR_RT_PARAM_INVALID);
 	acl_ok(aclmdlRIDestroyUnregisterCallback(ri, on_end_too));
 	acl_fails(aclmdlRIDestroyUnregisterCallback(ri, on_end_too), ACL_ERROR_RT_PARAM_INVALID);
+	held = 0;
 	acl_ok(aclmdlRIExecuteAsync(ri, a));
+	/* streams have no order among them: it has to be a that runs it, and b that waits */
+	while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE))
+		sys_true(sys_retry(deadline), "the model does not run");
 	acl_ok(aclmdlRIExecuteAsync(ri, b));
 	acl_fails(aclmdlRIDestroy(ri), ACL_ERROR_RT_MODEL_RUNNING);
 	acl_fails(aclmdlRIUpdate(ri), ACL_ERROR_RT_MODEL_RUNNING);
