@@ -303,22 +303,43 @@ void hccl_group_fail(struct hccl_comm *c, HcclResult code, const char *family, c
 	hccl_wake_local(c);
 }
 
+#define SAY_TRIES	50000u	/* 10 s */
+
+/* Its process is there. */
+static bool is_there(struct hccl_comm *c, u32 rank)
+{
+	struct npuacl_slots slots;
+
+	if (c->all_here || smp_load_acquire(&c->local->rank[rank]))
+		return true;
+	npuacl_slots_look(&slots);
+	return npuacl_export_alive_in(&slots, c->group->member[rank].ccl.key);
+}
+
 HcclResult hccl_group_failed(struct hccl_comm *c, char *why, size_t size, char family[8])
 {
+	struct timespec nap = { .tv_nsec = 200000 };
 	struct hccl_group *g = c->group;
 	u64 failed = smp_load_acquire(&g->failed);
 	u32 tries;
 
 	if (likely(!failed))
 		return HCCL_SUCCESS;
-	/* it is being written; who does it may have died there */
-	for (tries = 0; tries < 1000 && !smp_load_acquire(&g->failed_ready); tries++)
-		sched_yield();
-	if (READ_ONCE(g->failed_ready)) {
+	/* it is being written; who does it may have lost the processor there, or died */
+	for (tries = 0; tries < SAY_TRIES && !smp_load_acquire(&g->failed_ready); tries++) {
+		if (tries < 1000)
+			sched_yield();
+		else if (!is_there(c, (u32)(failed >> 32) - 1))
+			break;
+		else
+			nanosleep(&nap, NULL);
+	}
+	if (smp_load_acquire(&g->failed_ready)) {
 		snprintf(why, size, "%.*s", (int)sizeof(g->why) - 1, g->why);
 		snprintf(family, 8, "%.7s", g->family);
 	} else {
-		snprintf(why, size, "rank %u gave up, and died before it could say why", (u32)(failed >> 32) - 1);
+		snprintf(why, size, "rank %u gave up, and died or was stopped before it could say why",
+			 (u32)(failed >> 32) - 1);
 		snprintf(family, 8, "EI9999");
 	}
 	return (HcclResult)(u32)failed;
