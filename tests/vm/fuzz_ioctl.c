@@ -369,8 +369,11 @@ static bool hung(void)
 	return false;
 }
 
+/* Workers that were killed; on a slow machine one dies after the next was. */
+static bool victims[FZ_PROCS];
+
 /* Bury the dead, replace them; true: one died that should not have. */
-static bool bury(int expected)
+static bool bury(void)
 {
 	bool bad = false;
 	int pid, status;
@@ -384,13 +387,14 @@ static bool bury(int expected)
 		shared->proc[i].pid = 0;
 		if (WIFEXITED(status) && !WEXITSTATUS(status) && shared->stop)
 			continue;
-		if (pid != expected || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
+		if (!victims[i] || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
 			printf("fuzz: worker %u (pid %d) died in \"%s\" (ioctl %#x): %s %d\n", i, pid,
 			       op_name(shared->proc[i].op), shared->proc[i].cmd,
 			       WIFSIGNALED(status) ? "signal" : "exit code",
 			       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 			bad = true;
 		}
+		victims[i] = false;
 		if (!shared->stop && !spawn(i))
 			bad = true;
 	}
@@ -452,11 +456,10 @@ static bool drive(void)
 	u64 begin = fz_ms(), told = begin, killed = begin, rng = opt.seed;
 	bool bad = false;
 	u32 i, kills = 0;
-	int victim = -1;
 
 	while (fz_ms() - begin < opt.seconds * 1000 && SUM(calls) + SUM(wqes) < opt.calls) {
 		usleep(100000);
-		bad |= bury(victim);
+		bad |= bury();
 		if (hung())
 			return true;
 		if (fz_ms() - told >= 10000) {
@@ -465,9 +468,10 @@ static bool drive(void)
 		}
 		if (fz_ms() - killed >= KILL_MS) {
 			killed = fz_ms();
-			victim = shared->proc[fz_next(&rng) % opt.procs].pid;
-			if (victim > 0) {
-				kill(victim, SIGKILL);
+			i = (u32)(fz_next(&rng) % opt.procs);
+			if (shared->proc[i].pid > 0) {
+				victims[i] = true;
+				kill(shared->proc[i].pid, SIGKILL);
 				kills++;
 			}
 		}
@@ -476,7 +480,7 @@ static bool drive(void)
 		bad |= unplug();
 	shared->stop = true;
 	for (i = 0; i < opt.procs;) {
-		bad |= bury(victim);
+		bad |= bury();
 		if (hung())
 			return true;
 		for (i = 0; i < opt.procs && !shared->proc[i].pid; i++)
