@@ -9,9 +9,11 @@
  * nonsense, never elsewhere.  A generation that is odd during a change tells,
  * and it tells each thread whether what it found last still holds.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include "check.h"
 
 #define LEAF		64u
@@ -67,7 +69,7 @@ static struct {
 	struct leaf *spare;
 	struct freed freed[REMEMBERED];
 	u32 next_freed;
-} as = { .lock = PTHREAD_MUTEX_INITIALIZER, .looks = PTHREAD_RWLOCK_INITIALIZER, .gen = 2 };
+} as = { .lock = PTHREAD_MUTEX_INITIALIZER, .looks = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP, .gen = 2 };
 
 static struct map *map_of(u32 kind)
 {
@@ -493,7 +495,7 @@ void npuacl_address_fork(void)
 	memset(as.freed, 0, sizeof(as.freed));
 	as.gen = (as.gen | 1) + 1;
 	pthread_mutex_init(&as.lock, NULL);
-	pthread_rwlock_init(&as.looks, NULL);
+	as.looks = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 }
 
 /* ---- Saying what an address is ------------------------------------------------------------ */
@@ -525,6 +527,11 @@ static bool find_freed(u64 va, struct freed *f)
 	return false;
 }
 
+bool npuacl_is_mapped(u64 va)
+{
+	return !msync((void *)(uintptr_t)(va & ~4095ull), 1, MS_ASYNC) || errno != ENOMEM;
+}
+
 bool npuacl_was_freed(u64 va)
 {
 	struct freed f;
@@ -533,7 +540,8 @@ bool npuacl_was_freed(u64 va)
 	pthread_mutex_lock(&as.lock);
 	found = find_freed(va, &f);
 	pthread_mutex_unlock(&as.lock);
-	return found;
+	/* host memory and reserved addresses went back to the system: what is there now is the program's */
+	return found && !((f.kind == NPUACL_PINNED || f.kind == NPUACL_RESERVED) && npuacl_is_mapped(va));
 }
 
 static const char *kind_text(u32 kind, u32 flags)

@@ -197,8 +197,5 @@ void npuacl_allocators_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	list = NULL;
-	descs.base = NULL;
-	descs.used = 0;
-	descs.next = 0;
-	pthread_mutex_init(&descs.lock, NULL);
+	npuemu_slab_fork(&descs);
 }

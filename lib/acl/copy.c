@@ -192,18 +192,13 @@ static bool overlap(u64 a, u64 b, u64 len)
 
 /* ---- At once -------------------------------------------------------------------------------- */
 
-static bool is_there(u64 va)
-{
-	return !msync((void *)(uintptr_t)(va & ~4095ull), 1, MS_ASYNC) || errno != ENOMEM;
-}
-
 /* It failed: is it that an address is none? */
 static bool is_wrong(u64 va, u64 len)
 {
 	struct npuacl_place p;
 
 	npuacl_place_of(va, &p);
-	return p.kind == NPUACL_PAGEABLE && (npuacl_was_freed(va) || !is_there(va) || !is_there(va + len - 1));
+	return p.kind == NPUACL_PAGEABLE && (npuacl_was_freed(va) || !npuacl_is_mapped(va) || !npuacl_is_mapped(va + len - 1));
 }
 
 aclError npuacl_now(const char *what, struct npuacl_device *dev, const struct npuemu_sdma *d, u32 n)

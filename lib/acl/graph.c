@@ -168,10 +168,7 @@ void npuacl_graphs_fork(void)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(slabs); i++) {
-		slabs[i]->base = NULL;
-		slabs[i]->used = 0;
-		slabs[i]->next = 0;
-		pthread_mutex_init(&slabs[i]->lock, NULL);
+		npuemu_slab_fork(slabs[i]);
 	}
 	pthread_mutex_init(&npuacl_graph_lock, NULL);
 	npuacl_labels_fork();

@@ -83,8 +83,10 @@ void npuacl_range_flags(struct npuacl_range *r, u32 flags);
 void npuacl_range_gone(struct npuacl_range *r);
 /* "16 bytes into the device buffer of 64 bytes at 0x..., device 0"; gives @buf back. */
 const char *npuacl_explain(u64 va, char *buf, size_t size);
-/* Lately, by who gave it to npuacl_range_gone(). */
+/* Lately, by who gave it to npuacl_range_gone(), and nothing of the program's has come there since. */
 bool npuacl_was_freed(u64 va);
+/* Something is mapped there, by whomever. */
+bool npuacl_is_mapped(u64 va);
 /* In the child of a fork: nothing is known. */
 void npuacl_address_fork(void);
 

@@ -77,10 +77,7 @@ void npuacl_notifies_fork(void)
 {
 	memset(words_of, 0, sizeof(words_of));
 	npuacl_notify_kept_fork();
-	notifies.base = NULL;
-	notifies.used = 0;
-	notifies.next = 0;
-	pthread_mutex_init(&notifies.lock, NULL);
+	npuemu_slab_fork(&notifies);
 }
 
 /* npuacl.lock held */

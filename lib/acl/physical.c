@@ -138,10 +138,7 @@ struct npuacl_physical *npuacl_physical_exported(u64 id)
 void npuacl_physicals_fork(void)
 {
 	all = NULL;
-	npuacl_physicals.base = NULL;
-	npuacl_physicals.used = 0;
-	npuacl_physicals.next = 0;
-	pthread_mutex_init(&npuacl_physicals.lock, NULL);
+	npuemu_slab_fork(&npuacl_physicals);
 }
 
 /* ---- What programs call ------------------------------------------------------------------ */

@@ -493,8 +493,5 @@ void npuacl_pools_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	memset(bucket, 0, sizeof(bucket));
-	pools.base = NULL;
-	pools.used = 0;
-	pools.next = 0;
-	pthread_mutex_init(&pools.lock, NULL);
+	npuemu_slab_fork(&pools);
 }

@@ -255,10 +255,7 @@ void npuacl_prof_fork(void)
 	prof.nrunning = 0;
 	prof.by_file = NULL;
 	prof.most = UINT64_MAX;
-	configs.base = NULL;
-	configs.used = 0;
-	configs.next = 0;
-	pthread_mutex_init(&configs.lock, NULL);
+	npuemu_slab_fork(&configs);
 	npuacl_stamps_fork();
 	npuemu_trace_fork();
 }

@@ -62,10 +62,7 @@ static void child(void)
 	memset(&npuacl_self, 0, sizeof(npuacl_self));
 	for (i = 0; i < ARRAY_SIZE(slabs); i++) {
 		/* what the parent had is not ours: handles that are not handles */
-		slabs[i]->base = NULL;
-		slabs[i]->used = 0;
-		slabs[i]->next = 0;
-		pthread_mutex_init(&slabs[i]->lock, NULL);
+		npuemu_slab_fork(slabs[i]);
 	}
 	npuacl_notifies_fork();
 	npuacl_graphs_fork();

@@ -103,6 +103,8 @@ bool npuemu_slab_retire(struct npuemu_slab *slab, void *obj);
 void npuemu_slab_free(struct npuemu_slab *slab, void *obj);
 /* Every object of a context is dead and free. */
 void npuemu_slab_forget(struct npuemu_slab *slab, const struct npuemu *ctx);
+/* In a child: the parent's objects are not its own; its range stays where it is, and is not used. */
+void npuemu_slab_fork(struct npuemu_slab *slab);
 
 /* @size: the slab's, as a constant where the type is known (no division). */
 static inline bool npuemu_slab_holds(const struct npuemu_slab *slab, const void *obj, size_t size)

@@ -90,3 +90,11 @@ void npuemu_slab_forget(struct npuemu_slab *s, const struct npuemu *ctx)
 			npuemu_slab_free(s, obj);
 	}
 }
+
+void npuemu_slab_fork(struct npuemu_slab *s)
+{
+	s->base = NULL;
+	s->used = 0;
+	s->next = 0;
+	pthread_mutex_init(&s->lock, NULL);
+}

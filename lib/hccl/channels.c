@@ -357,11 +357,12 @@ HcclResult HcclChannelAcquireWithConfig(HcclComm comm, CommEngine engine, const 
 					uint32_t channelNum, HcclChannelConfig config, ChannelHandle *channels)
 {
 	static const char what[] = "HcclChannelAcquireWithConfig";
+	struct hcomm_config *wishes;
 	struct hccl_comm *c;
 	HcclResult ret = begin(what, comm, engine, channelDescs, channelNum, channels, &c);
 
 	if (!ret)
-		ret = hccl_chan_config(what, config);
+		ret = hcomm_config(what, config, &wishes);
 	return ret ? ret : acquire(what, c, engine, channelDescs, channelNum, channels);
 }
 
@@ -427,6 +428,13 @@ HcclResult HcclChannelDestroy(HcclComm comm, const ChannelHandle *channels, uint
 	return ret;
 }
 
+/* ends_lock held. */
+static HcclResult ready(struct hccl_comm *c, const char *what, ChannelHandle channel, struct hccl_chan **out)
+{
+	*out = channel ? *find(c, channel) : NULL;
+	return *out && (*out)->ready ? HCCL_SUCCESS : absent(c, what, channel);
+}
+
 HcclResult HcclChannelGetHcclBuffer(HcclComm comm, ChannelHandle channel, void **buffer, uint64_t *size)
 {
 	static const char what[] = "HcclChannelGetHcclBuffer";
@@ -439,10 +447,8 @@ HcclResult HcclChannelGetHcclBuffer(HcclComm comm, ChannelHandle channel, void *
 	if (!buffer || !size)
 		return hccl_null(what, buffer ? "size" : "buffer");
 	pthread_mutex_lock(&c->res.ends_lock);
-	ch = channel ? *find(c, channel) : NULL;
-	if (!ch || !ch->ready) {
-		ret = absent(c, what, channel);
-	} else {
+	ret = ready(c, what, channel, &ch);
+	if (!ret) {
 		*buffer = ch->buffer;
 		*size = ch->bytes;
 	}
@@ -462,10 +468,8 @@ HcclResult HcclChannelGetRemoteMems(HcclComm comm, ChannelHandle channel, uint32
 	if (!memNum || !remoteMems || !memTags)
 		return hccl_null(what, !memNum ? "memNum" : remoteMems ? "memTags" : "remoteMems");
 	pthread_mutex_lock(&c->res.ends_lock);
-	ch = channel ? *find(c, channel) : NULL;
-	if (!ch || !ch->ready) {
-		ret = absent(c, what, channel);
-	} else {
+	ret = ready(c, what, channel, &ch);
+	if (!ret) {
 		*memNum = ch->remotes;
 		*remoteMems = ch->remote;
 		*memTags = ch->tag;

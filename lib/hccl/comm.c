@@ -215,16 +215,12 @@ static void close_all(void)
 /* Threads and mappings do not survive a fork: the child has no communicators. */
 static void forked(void)
 {
-	hccl_comms.base = NULL;
-	hccl_comms.used = 0;
-	hccl_comms.next = 0;
-	pthread_mutex_init(&hccl_comms.lock, NULL);
+	npuemu_slab_fork(&hccl_comms);
 	hccl_locals_fork();
 	hccl_roots_fork();
 	hccl_ranges_fork();
 	hccl_wins_fork();
 	hccl_globals_fork();
-	hccl_chans_fork();
 }
 
 void hccl_begin(void)

@@ -22,10 +22,7 @@ static struct npuemu_slab globals = {
 
 void hccl_globals_fork(void)
 {
-	globals.base = NULL;
-	globals.used = 0;
-	globals.next = 0;
-	pthread_mutex_init(&globals.lock, NULL);
+	npuemu_slab_fork(&globals);
 }
 
 static HcclResult global_of(const char *what, void *handle, struct global **out)

@@ -152,9 +152,6 @@ struct hccl_memreg *hccl_memreg_of(struct hccl_comm *c, const void *handle);
 void hccl_chans_free(struct hccl_comm *c);
 void hccl_threads_free(struct hccl_comm *c);
 void hccl_ends_free(struct hccl_comm *c);
-/* chanconf.c: is it one? */
-HcclResult hccl_chan_config(const char *what, void *handle);
-void hccl_chans_fork(void);
 /* Of how many channels and threads operations are not over, unless it has failed. */
 u32 hccl_chans_busy(struct hccl_comm *c);
 u32 hccl_threads_busy(struct hccl_comm *c);

@@ -284,8 +284,5 @@ void hccl_wins_free(struct hccl_comm *c)
 
 void hccl_wins_fork(void)
 {
-	wins.base = NULL;
-	wins.used = 0;
-	wins.next = 0;
-	pthread_mutex_init(&wins.lock, NULL);
+	npuemu_slab_fork(&wins);
 }

@@ -16,29 +16,25 @@ struct npuemu_slab hcomm_channels = {
 
 /* ---- Configurations ---------------------------------------------------------------------- */
 
-struct config {
-	u32 shared_queue;
-};
-
 struct npuemu_slab hcomm_configs = {
-	.what = "configuration of channels", .size = NPUEMU_SLAB_SIZE(struct config), .max = 4096,
+	.what = "configuration of channels", .size = NPUEMU_SLAB_SIZE(struct hcomm_config), .max = 4096,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-static HcclResult config(const char *what, HcommChannelConfig handle, struct config **out)
+HcclResult hcomm_config(const char *what, void *handle, struct hcomm_config **out)
 {
 	if (!handle)
 		return hccl_null(what, "config");
 	if (!npuemu_slab_alive(&hcomm_configs, handle))
-		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p is no configuration, or has been destroyed", what, handle);
+		return hccl_fail(HCCL_E_NOT_FOUND, "EI0003", "%s: %p is no configuration of channels, or has been destroyed", what,
+				 handle);
 	*out = handle;
 	return HCCL_SUCCESS;
 }
 
-HcommResult HcommChannelConfigCreate(HcommChannelConfig *config)
+HcclResult hcomm_config_make(const char *what, void **config)
 {
-	static const char what[] = "HcommChannelConfigCreate";
-	struct config *c;
+	struct hcomm_config *c;
 
 	if (!config)
 		return hccl_null(what, "config");
@@ -52,11 +48,10 @@ HcommResult HcommChannelConfigCreate(HcommChannelConfig *config)
 	return HCCL_SUCCESS;
 }
 
-HcommResult HcommChannelConfigDestroy(HcommChannelConfig handle)
+HcclResult hcomm_config_drop(const char *what, void *handle)
 {
-	static const char what[] = "HcommChannelConfigDestroy";
-	struct config *c;
-	HcclResult ret = config(what, handle, &c);
+	struct hcomm_config *c;
+	HcclResult ret = hcomm_config(what, handle, &c);
 
 	if (ret)
 		return ret;
@@ -66,20 +61,35 @@ HcommResult HcommChannelConfigDestroy(HcommChannelConfig handle)
 	return HCCL_SUCCESS;
 }
 
+HcclResult hcomm_config_share(const char *what, struct hcomm_config *c, u32 value)
+{
+	if (value > 1)
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: whether channels share a queue is 0 or 1, not %u", what, value);
+	c->shared_queue = value;
+	return HCCL_SUCCESS;
+}
+
+HcommResult HcommChannelConfigCreate(HcommChannelConfig *config)
+{
+	return hcomm_config_make("HcommChannelConfigCreate", config);
+}
+
+HcommResult HcommChannelConfigDestroy(HcommChannelConfig handle)
+{
+	return hcomm_config_drop("HcommChannelConfigDestroy", handle);
+}
+
 HcommResult HcommChannelConfigSetInt(HcommChannelConfig handle, HcommChannelConfigType type, uint32_t value)
 {
 	static const char what[] = "HcommChannelConfigSetInt";
-	struct config *c;
-	HcclResult ret = config(what, handle, &c);
+	struct hcomm_config *c;
+	HcclResult ret = hcomm_config(what, handle, &c);
 
 	if (ret)
 		return ret;
 	if (type != HCOMM_CHANNEL_CONFIG_TYPE_IS_SHARED_QUEUE)
 		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no type %d", what, (int)type);
-	if (value > 1)
-		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: whether channels share a queue is 0 or 1, not %u", what, value);
-	c->shared_queue = value;
-	return HCCL_SUCCESS;
+	return hcomm_config_share(what, c, value);
 }
 
 /* ---- What is asked for ---------------------------------------------------------------------- */
@@ -318,8 +328,8 @@ HcommResult HcommChannelCreateWithConfig(EndpointHandle endpointHandle, CommEngi
 					 uint32_t channelNum, HcommChannelConfig handle, ChannelHandle *channels)
 {
 	static const char what[] = "HcommChannelCreateWithConfig";
-	struct config *c;
-	HcclResult ret = config(what, handle, &c);
+	struct hcomm_config *c;
+	HcclResult ret = hcomm_config(what, handle, &c);
 
 	return ret ? ret : create(what, endpointHandle, engine, channelDescs, channelNum, channels);
 }

@@ -26,10 +26,7 @@ static void child(void)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(slabs); i++) {
-		slabs[i]->base = NULL;
-		slabs[i]->used = 0;
-		slabs[i]->next = 0;
-		pthread_mutex_init(&slabs[i]->lock, NULL);
+		npuemu_slab_fork(slabs[i]);
 	}
 	hcomm_desks_fork();
 }

@@ -12,6 +12,18 @@
 /* Can it be had for channels and threads?  If not, why. */
 HcclResult hcomm_engine(const char *what, CommEngine engine);
 
+/* A configuration of channels, by either API: wishes that are noted, for each channel has a queue of its own. */
+struct hcomm_config {
+	u32 shared_queue;
+	char tag[256];			/* of those that share one */
+};
+
+HcclResult hcomm_config_make(const char *what, void **config);
+HcclResult hcomm_config_drop(const char *what, void *handle);
+/* Is it one? */
+HcclResult hcomm_config(const char *what, void *handle, struct hcomm_config **out);
+HcclResult hcomm_config_share(const char *what, struct hcomm_config *c, u32 value);
+
 /* A thread on a stream of the program's, which stays the program's. */
 HcclResult hcomm_thread_wrap(const char *what, CommEngine engine, struct npuacl_stream *stream, u32 notifies,
 			     ThreadHandle *out);
