@@ -301,7 +301,8 @@ static void idle(void **state)
 
 #define TRACING		"/sys/kernel/tracing"
 #define INSTANCE	TRACING "/instances/npuemu-test"
-#define MIN_US		2000u
+/* On a debug kernel it takes longer from a park to the next store. */
+#define MIN_US		(getenv("NPUEMU_TEST_PATIENCE") ? 9000u : 2000u)
 
 static void knob(const char *path, const char *value)
 {
@@ -422,10 +423,9 @@ static void limit_doubles(void **state)
 	knob(PARAM(poll_us), text);
 	bell_close(&b);
 	raw_is(raw_sys(rmdir(INSTANCE)), 0);
-	sys_true(l.doubled >= 4 && l.back, "doubled %u times, %u times back", l.doubled, l.back);
-	if (!l.at_most && getenv("NPUEMU_TEST_PATIENCE"))
-		raw_skip("a debug kernel: no five wakes in a row that are in time");
-	sys_true(l.at_most, "doubled %u times, and never to the end", l.doubled);
+	sys_true(l.doubled >= 4 && l.at_most && l.back,
+		 "doubled %u times, %u times at its maximum, %u times back", l.doubled, l.at_most,
+		 l.back);
 }
 
 /* ---- The two conditions, with their windows opened wide ---------------------------------- */
