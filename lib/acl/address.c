@@ -225,6 +225,15 @@ bool npuacl_word_at(u64 va, u64 *value)
 	return there;
 }
 
+/* Of the lock's holder: with the map's change, as whoever misses it in the map asks here next. */
+static void remember(const struct npuacl_range *r)
+{
+	as.freed[as.next_freed] = (struct freed){
+		.base = r->base, .size = r->size, .kind = r->kind, .device = r->device,
+	};
+	as.next_freed = (as.next_freed + 1) % REMEMBERED;
+}
+
 /* What was taken out of a map may be unmapped now: nobody looks at a word there any more. */
 static void looks_are_over(void)
 {
@@ -412,6 +421,7 @@ struct npuacl_range *npuacl_range_take(u64 base, u32 kinds)
 		if (!seek(&as.map[i], base, &e, &next) || e.base != base || !(NPUACL_BIT(e.r->kind) & kinds))
 			continue;
 		r = e.r;
+		remember(r);
 		delete(&as.map[i], base);
 	}
 	pthread_mutex_unlock(&as.lock);
@@ -435,6 +445,7 @@ struct npuacl_range *npuacl_range_take_in(enum npuacl_place_kind kind, u64 from,
 		}
 		if (e.base >= from && e.r->kind == kind && (device < 0 || e.r->device == (u32)device)) {
 			r = e.r;
+			remember(r);
 			delete(m, e.base);
 		}
 		at = e.end;
@@ -503,12 +514,6 @@ void npuacl_address_fork(void)
 void npuacl_range_gone(struct npuacl_range *r)
 {
 	NPUACL_CHECK(npuacl_check_gone(r));
-	pthread_mutex_lock(&as.lock);
-	as.freed[as.next_freed] = (struct freed){
-		.base = r->base, .size = r->size, .kind = r->kind, .device = r->device,
-	};
-	as.next_freed = (as.next_freed + 1) % REMEMBERED;
-	pthread_mutex_unlock(&as.lock);
 	free(r);
 }
 
@@ -540,8 +545,9 @@ bool npuacl_was_freed(u64 va)
 	pthread_mutex_lock(&as.lock);
 	found = find_freed(va, &f);
 	pthread_mutex_unlock(&as.lock);
-	/* host memory and reserved addresses went back to the system: what is there now is the program's */
-	return found && !((f.kind == NPUACL_PINNED || f.kind == NPUACL_RESERVED) && npuacl_is_mapped(va));
+	/* host memory and reserved addresses are the system's or the program's again: so is what is there now */
+	return found && !((f.kind == NPUACL_PINNED || f.kind == NPUACL_RESERVED || f.kind == NPUACL_REGISTERED) &&
+			  npuacl_is_mapped(va));
 }
 
 static const char *kind_text(u32 kind, u32 flags)
@@ -560,6 +566,7 @@ const char *npuacl_explain(u64 va, char *buf, size_t size)
 {
 	struct npuacl_place p;
 	struct freed f;
+	const char *how;
 	bool found;
 	int n;
 
@@ -575,12 +582,13 @@ const char *npuacl_explain(u64 va, char *buf, size_t size)
 	pthread_mutex_lock(&as.lock);
 	found = find_freed(va, &f);
 	pthread_mutex_unlock(&as.lock);
+	how = found && f.kind == NPUACL_REGISTERED ? "unregistered" : "freed";
 	if (!found)
 		snprintf(buf, size, "memory that acl knows nothing of");
 	else if (va == f.base)
-		snprintf(buf, size, "%s of %" PRIu64 " bytes that was freed already", kind_text(f.kind, 0), f.size);
+		snprintf(buf, size, "%s of %" PRIu64 " bytes that was %s already", kind_text(f.kind, 0), f.size, how);
 	else
-		snprintf(buf, size, "%" PRIu64 " bytes into %s of %" PRIu64 " bytes at %#" PRIx64 " that was freed",
-			 va - f.base, kind_text(f.kind, 0), f.size, f.base);
+		snprintf(buf, size, "%" PRIu64 " bytes into %s of %" PRIu64 " bytes at %#" PRIx64 " that was %s",
+			 va - f.base, kind_text(f.kind, 0), f.size, f.base, how);
 	return buf;
 }

@@ -425,7 +425,9 @@ static aclError host_register(const char *what, void *ptr, u64 size, u32 flags)
 		return ACL_SUCCESS;
 	ret = npuacl_fail_core(err, err == -EFAULT || err == -EINVAL ? ACL_ERROR_RT_PARAM_INVALID :
 			       ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, what);
-	free(npuacl_range_take(va, NPUACL_BIT(NPUACL_REGISTERED)));
+	r = npuacl_range_take(va, NPUACL_BIT(NPUACL_REGISTERED));
+	if (r)
+		npuacl_range_gone(r);
 	return ret;
 }
 

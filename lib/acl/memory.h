@@ -71,7 +71,7 @@ bool npuacl_word_at(u64 va, u64 *value);
 bool npuacl_place_in(enum npuacl_place_kind kind, u64 va, struct npuacl_place *out);
 /* 0; -EEXIST: some of it is in the map already (in that layer); -ENOMEM. */
 int npuacl_range_add(struct npuacl_range *r);
-/* Out of the map, if one of @kinds (bits) begins at @base; NULL. */
+/* Out of the map, if one of @kinds (bits) begins at @base; NULL. That it was there is remembered. */
 struct npuacl_range *npuacl_range_take(u64 base, u32 kinds);
 /* The first of a kind that begins in [from, to), and is on @device (-1: any). */
 struct npuacl_range *npuacl_range_take_in(enum npuacl_place_kind kind, u64 from, u64 to, s32 device);
@@ -79,11 +79,11 @@ struct npuacl_range *npuacl_range_take_in(enum npuacl_place_kind kind, u64 from,
 bool npuacl_range_with(u32 kinds, u64 va, void (*fn)(struct npuacl_range *r, void *arg), void *arg);
 /* Change the flags of a range that is in the map, and stays there. */
 void npuacl_range_flags(struct npuacl_range *r, u32 flags);
-/* Remember that this was here, and free @r. */
+/* Its memory is given back: free @r. */
 void npuacl_range_gone(struct npuacl_range *r);
 /* "16 bytes into the device buffer of 64 bytes at 0x..., device 0"; gives @buf back. */
 const char *npuacl_explain(u64 va, char *buf, size_t size);
-/* Lately, by who gave it to npuacl_range_gone(), and nothing of the program's has come there since. */
+/* Lately, by who took it out of the map, and nothing of the program's has come there since. */
 bool npuacl_was_freed(u64 va);
 /* Something is mapped there, by whomever. */
 bool npuacl_is_mapped(u64 va);
