@@ -146,15 +146,6 @@ void npuacl_check_begin(void)
 	done = true;
 }
 
-void npuacl_check_opened(void)
-{
-	npuacl_fault_init();
-	if (strcmp(npuacl.info.board, "kernel"))
-		return;
-	npuemu_log(NPUEMU_LOG_WARN,
-		   "check: on the kernel host the program's own accesses to device memory, and to pinned memory before a copy was synchronised, are not found; NPUEMU_HOST=user finds them");
-}
-
 static void objects_clear(void)
 {
 	struct object *o, *next;

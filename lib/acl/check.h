@@ -35,9 +35,8 @@ enum npuacl_object {
 	NPUACL_OBJECTS,
 };
 
-/* The board is about to be opened; is open; is closed. */
+/* The board is about to be opened; is closed; npuacl_fault_init() in between. */
 void npuacl_check_begin(void);
-void npuacl_check_opened(void);
 void npuacl_check_closed(void);
 /* aclFinalize(), before it gives back what is left. */
 void npuacl_check_leaks(void);

@@ -358,19 +358,13 @@ void npuacl_check_no_buffer(const char *what, u64 va)
 	pthread_mutex_unlock(&npuacl_check_lock);
 }
 
-/* Is there a second view of memory, on this host? */
-static bool can_close(void)
-{
-	return npuacl.board->host->alias;
-}
-
 /* The same pages twice: at @p, where they can be closed, and elsewhere for engines. */
 void *npuacl_check_pages(void *p, u64 bytes)
 {
 	int fd = memfd_create("npuemu-pinned", MFD_CLOEXEC);
 	void *alias = MAP_FAILED;
 
-	if (fd < 0 || !can_close())
+	if (fd < 0)
 		goto out;
 	if (ftruncate(fd, (off_t)bytes))
 		goto out;

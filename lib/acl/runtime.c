@@ -124,7 +124,7 @@ static aclError open_board(void)
 	if (!registered)
 		pthread_atfork(NULL, NULL, child);
 	registered = true;
-	NPUACL_CHECK(npuacl_check_opened());
+	NPUACL_CHECK(npuacl_fault_init());
 	smp_store_release(&npuacl.board, board);
 	return ACL_SUCCESS;
 }

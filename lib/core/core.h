@@ -157,6 +157,8 @@ struct npuemu_buf {
 	struct npuemu_share *share;
 	struct user_arena *arena;	/* host user: what it is a range of */
 	void *host;		/* imported: the peer */
+	u8 *own_view;		/* host kernel, under guard: mapped a second time, for this library */
+	u64 gap;		/* host kernel, under guard: behind it */
 };
 
 struct npuemu_mem {
@@ -253,7 +255,7 @@ struct npuemu_host {
 	int (*buf_map)(struct npuemu_buf *buf, u64 va);
 	/* when it returns no queue uses it; the addresses may still show the buffer */
 	int (*buf_unmap)(struct npuemu_buf *buf, u64 va);
-	/* both may be NULL: there is one view of memory for all */
+	/* -EOPNOTSUPP: of this buffer there is one view for all */
 	int (*buf_close)(struct npuemu_buf *buf, bool closed);
 	void *(*alias)(struct npuemu *ctx, u64 va, bool *device);
 	int (*exports_own)(struct npuemu *ctx, u32 bytes, void **table);
@@ -323,11 +325,16 @@ void *npuemu_reserve(void *va, u64 bytes, int flags);
 /*
  * For checkers.  guarded, set before a board is opened: what the program sees of its device
  * memory can be closed to it (buf_close), freed addresses are not used again soon, and
- * there is a page between buffers; on the user-space host only, -EOPNOTSUPP elsewhere.
+ * behind a buffer lies a page of nobody's, unless it is so large that few fit.
  * alias: where this library reaches @va all the same, which is @va in general; is it HBM's?
  * mem_register_at: engines are to use @alias, which is the same memory.
  */
 extern bool npuemu_guarded;
+static inline u64 npuemu_guard_gap(u64 room)
+{
+	return npuemu_guarded && room < 16ull << 20 ? 4096 : 0;
+}
+
 int npuemu_buf_close(struct npuemu_buf *buf, bool closed);
 void *npuemu_alias(struct npuemu *ctx, u64 va, bool *device);
 int npuemu_mem_register_at(struct npuemu *ctx, void *ptr, u64 bytes, void *alias, struct npuemu_mem **out);

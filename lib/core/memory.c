@@ -160,13 +160,13 @@ int npuemu_buf_close(struct npuemu_buf *buf, bool closed)
 
 	if (err)
 		return err;
-	return buf->ctx->host->buf_close ? buf->ctx->host->buf_close(buf, closed) : -EOPNOTSUPP;
+	return buf->ctx->host->buf_close(buf, closed);
 }
 
 void *npuemu_alias(struct npuemu *ctx, u64 va, bool *device)
 {
 	*device = false;
-	return ctx->host->alias ? ctx->host->alias(ctx, va, device) : (void *)(uintptr_t)va;
+	return ctx->host->alias(ctx, va, device);
 }
 
 /* ---- What other processes may have --------------------------------------------------------- */

@@ -613,7 +613,7 @@ static void right_tests(void **state)
 	static const char *const list[] = { "callbacks", "capture", "device", "limits", "streamcfg" };
 	char self[512], file[600];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	size_t i;
+	size_t i, ran = 0;
 
 	(void)state;
 	sys_true(n > 0, "readlink");
@@ -624,10 +624,15 @@ static void right_tests(void **state)
 		int status;
 
 		snprintf(file, sizeof(file), "%s/test_acl_%s", self, list[i]);
+		/* in a VM is what its list names */
+		if (sys_kernel() && access(file, F_OK))
+			continue;
+		ran++;
 		status = run(file, NULL, "1");
 		sys_true(WIFEXITED(status) && !WEXITSTATUS(status), "%s: status %#x:\n%s", file, (unsigned int)status, said);
 		sys_true(!strstr(said, "check "), "%s: something was reported:\n%s", file, said);
 	}
+	sys_true(ran, "none of them is beside %s", self);
 }
 
 static void bounds(void **state)
@@ -714,7 +719,6 @@ static void leaked(void **state)
 static void own_accesses(void **state)
 {
 	(void)state;
-	sys_user_only("there is one view of device memory");
 	run_to_death("host_read", "1", SIGSEGV);
 	says("host read of device memory: ");
 	says("3 bytes into the device buffer of 64 bytes");
@@ -740,7 +744,6 @@ static void own_accesses(void **state)
 static void not_synchronised(void **state)
 {
 	(void)state;
-	sys_user_only("there is one view of pinned memory");
 	run_self("too_early", "1", 0);
 	findings(1);
 	says("host read of ");

@@ -16,8 +16,10 @@
 /* A mapped buffer, by address. */
 struct npuemu_kplace {
 	u64 va;
-	u64 bytes;		/* as asked for */
+	u64 bytes;		/* as asked for; 0: freed, and held by a guard */
 	u64 room;		/* as mapped */
+	u64 gap;		/* under guard: behind it */
+	u8 *own_view;		/* under guard: the same, for this library */
 	u32 slot;		/* of its maker */
 };
 
@@ -37,6 +39,9 @@ struct npuemu_kernel {
 	struct npuemu_kplace *places;	/* sorted */
 	u32 nplaces;
 	u32 places_room;
+	u64 *held;			/* places of freed buffers, the longest held first */
+	u32 held_first;
+	u32 held_n;
 	int exports_fd;			/* -1: not yet needed */
 	u32 exports_bytes;		/* of the own part */
 	u8 *exports;
@@ -87,6 +92,16 @@ int npuemu_k_seg_unregister(struct npuemu_seg *seg);
 /* The slot that made the buffer around [va, +len); false: there is none. */
 bool npuemu_k_place_find(struct npuemu_kernel *k, u64 va, u64 len, u32 *slot);
 void npuemu_k_places_unmap(struct npuemu_kernel *k);
+/* The first place that ends beyond @va; out of the table.  k->lock held. */
+u32 npuemu_k_place_search(const struct npuemu_kernel *k, u64 va);
+void npuemu_k_place_delete(struct npuemu_kernel *k, u32 at);
+
+/* ---- guard.c -------------------------------------------------------------------- */
+
+void npuemu_k_guard_new(struct npuemu_buf *buf, int fd);
+bool npuemu_k_guard_hold(struct npuemu_buf *buf);
+int npuemu_k_buf_close(struct npuemu_buf *buf, bool closed);
+void *npuemu_k_alias(struct npuemu *ctx, u64 va, bool *device);
 
 /* ---- exports.c ------------------------------------------------------------------ */
 

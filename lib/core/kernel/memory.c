@@ -13,15 +13,14 @@
 
 /* ---- Which buffer is at an address ------------------------------------------------- */
 
-/* The first place that ends beyond @va.  k->lock held. */
-static u32 place_search(const struct npuemu_kernel *k, u64 va)
+u32 npuemu_k_place_search(const struct npuemu_kernel *k, u64 va)
 {
 	u32 lo = 0, hi = k->nplaces;
 
 	while (lo < hi) {
 		u32 mid = (lo + hi) / 2;
 
-		if (k->places[mid].va + k->places[mid].room <= va)
+		if (k->places[mid].va + k->places[mid].room + k->places[mid].gap <= va)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -46,12 +45,20 @@ static int place_add(struct npuemu_kernel *k, const struct npuemu_buf *buf, u64 
 		k->places = more;
 		k->places_room = room;
 	}
-	at = place_search(k, va);
+	at = npuemu_k_place_search(k, va);
 	memmove(k->places + at + 1, k->places + at, (k->nplaces - at) * sizeof(*k->places));
-	k->places[at] = (struct npuemu_kplace){ va, buf->bytes, buf->room, slot };
+	k->places[at] = (struct npuemu_kplace){ va, buf->bytes, buf->room, 0, buf->own_view, slot };
+	if (va == (u64)(uintptr_t)buf->ptr)
+		k->places[at].gap = buf->gap;
 	k->nplaces++;
 	pthread_mutex_unlock(&k->lock);
 	return 0;
+}
+
+void npuemu_k_place_delete(struct npuemu_kernel *k, u32 at)
+{
+	k->nplaces--;
+	memmove(k->places + at, k->places + at + 1, (k->nplaces - at) * sizeof(*k->places));
 }
 
 static void place_remove(struct npuemu_kernel *k, u64 va)
@@ -59,12 +66,9 @@ static void place_remove(struct npuemu_kernel *k, u64 va)
 	u32 at;
 
 	pthread_mutex_lock(&k->lock);
-	at = place_search(k, va);
-	if (at < k->nplaces && k->places[at].va == va) {
-		k->nplaces--;
-		memmove(k->places + at, k->places + at + 1,
-			(k->nplaces - at) * sizeof(*k->places));
-	}
+	at = npuemu_k_place_search(k, va);
+	if (at < k->nplaces && k->places[at].va == va)
+		npuemu_k_place_delete(k, at);
 	pthread_mutex_unlock(&k->lock);
 }
 
@@ -75,7 +79,7 @@ bool npuemu_k_place_find(struct npuemu_kernel *k, u64 va, u64 len, u32 *slot)
 	u32 at;
 
 	pthread_mutex_lock(&k->lock);
-	at = place_search(k, va);
+	at = npuemu_k_place_search(k, va);
 	p = &k->places[at];
 	found = at < k->nplaces && va >= p->va && va - p->va < p->bytes &&
 		len <= p->bytes - (va - p->va);
@@ -87,11 +91,21 @@ bool npuemu_k_place_find(struct npuemu_kernel *k, u64 va, u64 len, u32 *slot)
 
 void npuemu_k_places_unmap(struct npuemu_kernel *k)
 {
-	u32 i;
+	struct npuemu_kplace *p, *q;
 
-	for (i = 0; i < k->nplaces; i++)
-		munmap((void *)(uintptr_t)k->places[i].va, k->places[i].room);
+	for (p = k->places; p < k->places + k->nplaces; p++) {
+		munmap((void *)(uintptr_t)p->va, p->room + p->gap);
+		if (!p->own_view)
+			continue;
+		munmap(p->own_view, p->room);
+		/* mapped elsewhere, too */
+		for (q = p + 1; q < k->places + k->nplaces; q++)
+			if (q->own_view == p->own_view)
+				q->own_view = NULL;
+	}
 	k->nplaces = 0;
+	free(k->held);
+	k->held = NULL;
 }
 
 /* ---- Buffers -------------------------------------------------------------------------- */
@@ -99,32 +113,32 @@ void npuemu_k_places_unmap(struct npuemu_kernel *k)
 /* The driver backs 2 MiB at a time, and one page table entry can map that much:
  * if the address is right.
  */
-static void *map_aligned(int fd, u64 room, u64 offset)
+static void *map_aligned(int fd, u64 room, u64 gap, u64 offset)
 {
+	const u64 align = room < CHUNK ? 4096 : CHUNK, all = room + gap + align;
 	const int prot = PROT_READ | PROT_WRITE;
 	u8 *base, *at, *end;
 	void *p;
 
-	if (room < CHUNK)
+	if (room < CHUNK && !gap)
 		return mmap(NULL, room, prot, MAP_SHARED, fd, (off_t)offset);
-	base = mmap(NULL, room + CHUNK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		    -1, 0);
+	base = npuemu_reserve(NULL, all, 0);
 	if (base == MAP_FAILED)
 		return MAP_FAILED;
-	at = (u8 *)(((uintptr_t)base + CHUNK - 1) & ~(uintptr_t)(CHUNK - 1));
+	at = (u8 *)(((uintptr_t)base + align - 1) & ~(uintptr_t)(align - 1));
 	p = mmap(at, room, prot, MAP_SHARED | MAP_FIXED, fd, (off_t)offset);
 	if (p == MAP_FAILED) {
 		int err = errno;
 
-		munmap(base, room + CHUNK);
+		munmap(base, all);
 		errno = err;
 		return MAP_FAILED;
 	}
-	end = base + room + CHUNK;
+	end = at + room + gap;
 	if (at > base)
 		munmap(base, (size_t)(at - base));
-	if (end > at + room)
-		munmap(at + room, (size_t)(end - (at + room)));
+	if (base + all > end)
+		munmap(end, (size_t)(base + all - end));
 	return p;
 }
 
@@ -146,7 +160,8 @@ static int buf_map(struct npuemu_kernel *k, struct npuemu_buf *buf, u64 map_offs
 		handle_close(k, buf->index);
 		return fd;
 	}
-	p = map_aligned(fd, buf->room, map_offset);
+	buf->gap = npuemu_guard_gap(buf->room);
+	p = map_aligned(fd, buf->room, buf->gap, map_offset);
 	if (p == MAP_FAILED) {
 		err = -errno;
 		handle_close(k, buf->index);
@@ -159,14 +174,17 @@ static int buf_map(struct npuemu_kernel *k, struct npuemu_buf *buf, u64 map_offs
 	a.va = (u64)(uintptr_t)p;
 	err = npuemu_k_ioctl(k->home, NPUEMU_IOC_VA_MAP, &a);
 	if (err) {
-		munmap(p, buf->room);
+		munmap(p, buf->room + buf->gap);
 		handle_close(k, buf->index);
 		return npuemu_k_failed(&k->base, err, "cannot enter %#" PRIx64 " in the address table",
 				       (u64)a.va);
 	}
+	npuemu_k_guard_new(buf, fd);
 	err = place_add(k, buf, a.va, slot);
 	if (err) {
-		munmap(p, buf->room);
+		if (buf->own_view)
+			munmap(buf->own_view, buf->room);
+		munmap(p, buf->room + buf->gap);
 		handle_close(k, buf->index);	/* also takes it out of the table */
 	}
 	return err;
@@ -182,7 +200,7 @@ static int buf_no_room(struct npuemu_kernel *k, u32 device, u64 bytes)
 	if (err)
 		return npuemu_k_failed(&k->base, err, "cannot look at device %u", device);
 	free = a.hbm_used < a.hbm_bytes ? a.hbm_bytes - a.hbm_used : 0;
-	if (room <= free && k->nplaces >= NPUEMU_CTX_BOS)
+	if (room <= free && k->nplaces - k->held_n >= NPUEMU_CTX_BOS)
 		return npuemu_fail(-ENOSPC, "this process holds %u buffers, the most it can",
 				   NPUEMU_CTX_BOS);
 	return npuemu_fail(-ENOMEM, "out of device memory: %" PRIu64 " bytes asked for, %" PRIu64 " of %" PRIu64 " free on device %u",
@@ -217,8 +235,10 @@ int npuemu_k_buf_free(struct npuemu_buf *buf)
 	int err = npuemu_k_ioctl(k->home, NPUEMU_IOC_VA_UNMAP, &a);
 
 	/* in this order: the address is free for others only when no engine uses it */
-	place_remove(k, a.va);
-	munmap(buf->ptr, buf->room);
+	if (!npuemu_k_guard_hold(buf)) {
+		place_remove(k, a.va);
+		munmap(buf->ptr, buf->room + buf->gap);
+	}
 	handle_close(k, buf->index);
 	if (err == -ETIMEDOUT)
 		return npuemu_fail(err, "an engine has not let go of the buffer for 10 s");
@@ -418,6 +438,9 @@ static int mem_register(struct npuemu_kernel *k, const struct npuemu_mem *mem)
 		return -EFAULT;
 	if (readonly && err == -EFAULT)
 		err = mem_map(k, mem, NPUEMU_VA_PINNED | readonly);
+	/* for that the program's own view would have to stay open */
+	if (err && mem->alias)
+		return err;
 	return err ? mem_pageable(k, mem, readonly) : 0;
 }
 

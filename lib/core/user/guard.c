@@ -10,7 +10,6 @@
 #include "user.h"
 
 #define HELD		1024u	/* freed ranges that are kept back */
-#define GAP_UPTO	(16ull << 20)	/* larger buffers lie close together, so that all of HBM can be had */
 
 struct guard_held {
 	u64 off, len;
@@ -70,7 +69,8 @@ u64 guard_take(struct user_arena *a, u64 room, u64 align, u64 *gap)
 {
 	u64 off;
 
-	*gap = a->held && room < GAP_UPTO ? PAGE : 0;
+	/* larger buffers lie close together, so that all of HBM can be had */
+	*gap = a->held ? npuemu_guard_gap(room) : 0;
 	do {
 		off = extents_take(&a->free, room + *gap, align);
 	} while (off == ~0ull && a->held && let_go(a));
