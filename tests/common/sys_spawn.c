@@ -44,6 +44,11 @@ static void __attribute__((__noreturn__)) run_child(const struct order *o, int f
 			_exit(0);
 		usleep(200);
 	}
+	/*
+	 * The kernel gives an orphan its new parent first and looks for this signal then,
+	 * under the lock that a signal to a group takes: after that it is not the old one's.
+	 */
+	kill(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != test_pid)
 		_exit(0);
