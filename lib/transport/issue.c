@@ -187,9 +187,12 @@ void hcomm_items_put(struct hcomm_item *it, u32 n)
 {
 	u32 i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		if (it[i].ch)
 			hcomm_channel_put(it[i].ch);
+		if (it[i].to)
+			hcomm_thread_put(it[i].to);
+	}
 }
 
 /* ---- To a thread -------------------------------------------------------------------------------------- */

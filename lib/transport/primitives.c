@@ -34,14 +34,6 @@ int32_t HcommLocalReduceOnThread(ThreadHandle thread, void *dst, const void *src
 	return ret || !count ? ret : hcomm_issue(what, th, &it, 1);
 }
 
-/* A word of this process. */
-static HcclResult record(const char *what, struct hcomm_thread *th, volatile u64 *word, u32 index)
-{
-	struct hcomm_item it = { .kind = HCOMM_RECORD, .index = index, .word = word };
-
-	return hcomm_issue(what, th, &it, 1);
-}
-
 static HcclResult wait_for(const char *what, struct hcomm_thread *th, volatile u64 *word, u32 index, s64 timeout_ns)
 {
 	struct hcomm_item it = { .kind = HCOMM_WAIT, .index = index, .word = word, .timeout_ns = timeout_ns };
@@ -60,6 +52,7 @@ static HcclResult check_index(const char *what, const struct hcomm_thread *th, u
 int32_t HcommThreadNotifyRecordOnThread(ThreadHandle thread, ThreadHandle dstThread, uint32_t dstNotifyIdx)
 {
 	static const char what[] = "HcommThreadNotifyRecordOnThread";
+	struct hcomm_item it = { .kind = HCOMM_RECORD, .index = dstNotifyIdx };
 	struct hcomm_thread *th, *to;
 	HcclResult ret = hcomm_thread(what, thread, &th);
 
@@ -67,7 +60,15 @@ int32_t HcommThreadNotifyRecordOnThread(ThreadHandle thread, ThreadHandle dstThr
 		ret = hcomm_thread(what, dstThread, &to);
 	if (!ret)
 		ret = check_index(what, to, dstNotifyIdx);
-	return ret ? ret : record(what, th, &to->word[dstNotifyIdx], dstNotifyIdx);
+	if (ret)
+		return ret;
+	it.word = &to->word[dstNotifyIdx];
+	if (to != th) {
+		/* it may be freed before this one's stream gets there */
+		it.to = to;
+		npuemu_fetch_add(&to->refs, 1);
+	}
+	return hcomm_issue(what, th, &it, 1);
 }
 
 static HcclResult thread_wait(const char *what, ThreadHandle thread, u32 index, s64 timeout_ns)
@@ -105,13 +106,13 @@ static HcclResult runtime_word(const char *what, struct hcomm_thread *th, u64 id
 int32_t HcommAclrtNotifyRecordOnThread(ThreadHandle thread, uint64_t dstNotifyId)
 {
 	static const char what[] = "HcommAclrtNotifyRecordOnThread";
+	struct hcomm_item it = { .kind = HCOMM_RECORD, .index = (u32)dstNotifyId };
 	struct hcomm_thread *th;
-	volatile u64 *word;
 	HcclResult ret = hcomm_thread(what, thread, &th);
 
 	if (!ret)
-		ret = runtime_word(what, th, dstNotifyId, &word);
-	return ret ? ret : record(what, th, word, (u32)dstNotifyId);
+		ret = runtime_word(what, th, dstNotifyId, &it.word);
+	return ret ? ret : hcomm_issue(what, th, &it, 1);
 }
 
 int32_t HcommAclrtNotifyWaitOnThread(ThreadHandle thread, uint64_t notifyId, uint32_t timeOut)

@@ -29,24 +29,9 @@ s64 hcomm_default_timeout(void)
 
 /* ---- Made -------------------------------------------------------------------------------- */
 
-static HcclResult check_engine(const char *what, CommEngine engine, bool *direct)
+static bool is_direct(CommEngine engine)
 {
-	switch (engine) {
-	case COMM_ENGINE_CPU:
-	case COMM_ENGINE_AICPU:
-		*direct = true;
-		return HCCL_SUCCESS;
-	case COMM_ENGINE_CPU_TS:
-	case COMM_ENGINE_AICPU_TS:
-		*direct = false;
-		return HCCL_SUCCESS;
-	case COMM_ENGINE_AIV:
-	case COMM_ENGINE_CCU:
-		return hccl_fail(HCCL_E_NOT_SUPPORT, "EI0003", "%s: engine %s is not supported; CPU, CPU_TS, AICPU and AICPU_TS are",
-				  what, engine == COMM_ENGINE_AIV ? "AIV" : "CCU");
-	default:
-		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is no engine %d", what, (int)engine);
-	}
+	return engine == COMM_ENGINE_CPU || engine == COMM_ENGINE_AICPU;
 }
 
 /* Its device may have been reset meanwhile. */
@@ -121,8 +106,7 @@ HcommResult HcommThreadAlloc(CommEngine engine, uint32_t threadNum, const uint32
 {
 	static const char what[] = "HcommThreadAlloc";
 	struct npuacl_ctx *ctx;
-	bool direct = false;
-	HcclResult ret = check_engine(what, engine, &direct);
+	HcclResult ret = hcomm_engine(what, engine);
 	aclError err;
 	u32 i;
 
@@ -137,7 +121,7 @@ HcommResult HcommThreadAlloc(CommEngine engine, uint32_t threadNum, const uint32
 		return hccl_fail_acl(err, what);
 	hcomm_watch_forks();
 	for (i = 0; i < threadNum && !ret; i++)
-		ret = make(what, ctx->dev, direct, notifyNumPerThread[i], NULL, &threads[i]);
+		ret = make(what, ctx->dev, is_direct(engine), notifyNumPerThread[i], NULL, &threads[i]);
 	/* all of them, or none */
 	if (ret)
 		while (--i > 0)
@@ -191,11 +175,10 @@ HcommResult HcommThreadFree(const ThreadHandle *threads, uint32_t threadNum)
 HcclResult hcomm_thread_wrap(const char *what, CommEngine engine, struct npuacl_stream *stream, u32 notifies,
 			     ThreadHandle *out)
 {
-	bool direct = false;
-	HcclResult ret = check_engine(what, engine, &direct);
+	HcclResult ret = hcomm_engine(what, engine);
 
 	hcomm_watch_forks();
-	return ret ? ret : make(what, stream->dev, direct, notifies, stream, out);
+	return ret ? ret : make(what, stream->dev, is_direct(engine), notifies, stream, out);
 }
 
 bool hcomm_thread_lasts(ThreadHandle handle)

@@ -299,6 +299,7 @@ struct hcomm_item {
 	u32 index;		/* of a notify, for messages */
 	u64 dst, src, len;	/* as they were given */
 	struct hcomm_channel *ch;	/* with a reference; NULL: none */
+	struct hcomm_thread *to;	/* whose notify @word is, with a reference; NULL: its own, or no thread's */
 	struct hcomm_spot spot;
 	volatile u64 *word;
 	s64 timeout_ns;		/* 0: none */

@@ -401,6 +401,36 @@ static void local_threads(void **state)
 	free(host);
 }
 
+/* A notify that is to be recorded outlives its thread: nobody else's is taken for it. */
+static void recorded_late(void **state)
+{
+	uint32_t one = 1, i;
+	ThreadHandle first, gone, direct, later[2];
+	aclrtStream s;
+
+	(void)state;
+	acl_ok((aclError)HcommThreadAlloc(COMM_ENGINE_CPU, 1, &one, &direct));
+	for (i = 0; i < 20; i++) {
+		uint32_t n[2] = { 1, 1 }, k;
+
+		acl_ok((aclError)HcommThreadAlloc(COMM_ENGINE_CPU_TS, 1, &one, &first));
+		acl_ok((aclError)HcommThreadAlloc(COMM_ENGINE_CPU_TS, 1, &one, &gone));
+		acl_ok((aclError)HcommThreadResGetInfo(first, THREAD_RES_TYPE_STREAM, sizeof(s), &s));
+		acl_ok((aclError)HcommThreadNotifyWaitOnThread(first, 0, 30));
+		acl_ok((aclError)HcommThreadNotifyRecordOnThread(first, gone, 0));
+		acl_ok((aclError)HcommThreadFree(&gone, 1));
+		acl_ok((aclError)HcommThreadAlloc(COMM_ENGINE_CPU, 2, n, later));
+		acl_ok((aclError)HcommThreadNotifyRecordOnThread(direct, first, 0));
+		acl_ok(aclrtSynchronizeStream(s));
+		/* nothing has come; what is recorded now does */
+		for (k = 0; k < 2 && i % 10 == 0; k++)
+			acl_fails((aclError)HcommThreadNotifyWaitOnThread(later[k], 0, 1), (aclError)HCCL_E_TIMEOUT);
+		acl_ok((aclError)HcommThreadFree(later, 2));
+		acl_ok((aclError)HcommThreadFree(&first, 1));
+	}
+	acl_ok((aclError)HcommThreadFree(&direct, 1));
+}
+
 /* Held back until the end, then in order. */
 static void batch(struct end *e)
 {
@@ -446,7 +476,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		acl_test(data_ops), acl_test(reduce_ops), acl_test(notify_order), acl_test(timeouts),
-		acl_test(local_threads), acl_test(batch_mode),
+		acl_test(local_threads), acl_test(recorded_late), acl_test(batch_mode),
 	};
 
 	sys_start();
