@@ -532,6 +532,8 @@ bool npuacl_event_has_flag(const struct npuacl_event *e);
 /* What tasks do with it; the stream is owned by the caller. */
 void npuacl_event_recorded(struct npuacl_event *e, u64 generation, aclError error);
 bool npuacl_event_reached(struct npuacl_event *e, u64 generation);
+/* That record, whatever the flavour. */
+bool npuacl_event_executed(struct npuacl_event *e, u64 generation);
 void npuacl_event_park(struct npuacl_event *e, struct npuacl_stream *s);
 void npuacl_event_unpark(struct npuacl_event *e, struct npuacl_stream *s);
 void npuacl_event_waited(struct npuacl_event *e);
