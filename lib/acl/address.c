@@ -226,10 +226,10 @@ bool npuacl_word_at(u64 va, u64 *value)
 }
 
 /* Of the lock's holder: with the map's change, as whoever misses it in the map asks here next. */
-static void remember(const struct npuacl_range *r)
+static void remember(const struct entry *e)
 {
 	as.freed[as.next_freed] = (struct freed){
-		.base = r->base, .size = r->size, .kind = r->kind, .device = r->device,
+		.base = e->base, .size = e->r->size, .kind = e->r->kind, .device = e->r->device,
 	};
 	as.next_freed = (as.next_freed + 1) % REMEMBERED;
 }
@@ -420,9 +420,9 @@ struct npuacl_range *npuacl_range_take(u64 base, u32 kinds)
 	for (i = 0; i < MAPS && !r; i++) {
 		if (!seek(&as.map[i], base, &e, &next) || e.base != base || !(NPUACL_BIT(e.r->kind) & kinds))
 			continue;
-		r = e.r;
-		remember(r);
+		remember(&e);
 		delete(&as.map[i], base);
+		r = e.r;
 	}
 	pthread_mutex_unlock(&as.lock);
 	if (r)
@@ -444,9 +444,9 @@ struct npuacl_range *npuacl_range_take_in(enum npuacl_place_kind kind, u64 from,
 			continue;
 		}
 		if (e.base >= from && e.r->kind == kind && (device < 0 || e.r->device == (u32)device)) {
-			r = e.r;
-			remember(r);
+			remember(&e);
 			delete(m, e.base);
+			r = e.r;
 		}
 		at = e.end;
 	}
