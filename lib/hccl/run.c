@@ -424,7 +424,9 @@ static void open_slot(struct hccl_op *op, struct hccl_slot *slot)
 	slot->algo = op->ran;
 	if (!op->lanes)
 		WRITE_ONCE(slot->over, 1);
-	else if (op->lanes == 1 && !c->queued && !carry_lanes(op, slot))
+	else if (op->lanes == 1 && !c->queued && !op->others_at)	/* then it may be another's for now */
+		carry_lanes(op, slot);
+	if (hccl_group_broken(c))
 		return;
 	smp_store_release(&slot->seq, op->seq);
 	call_ranks(op, slot);

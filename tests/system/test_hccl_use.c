@@ -4,6 +4,7 @@
  * that are queued deep, and those that a model has recorded.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "hccltest.h"
@@ -246,6 +247,49 @@ static void buffers(void **state)
 	ht_run_both(many_buffers, 3, false);
 }
 
+/*
+ * One rank has all there is to do, long enough that it is left to it for a while, and
+ * the last to come is another.
+ */
+#define LONG	(512u << 10)
+
+static void one_works(struct ht_rank *r)
+{
+	uint32_t *mine = malloc(LONG * 4), *want = malloc(LONG * 4), root, i;
+	void *in, *out;
+
+	sys_true(mine && want, "out of memory");
+	for (i = 0; i < LONG; i++) {
+		mine[i] = r->rank + 3 + i % 5;
+		want[i] = 1;
+		for (uint32_t k = 0; k < r->ranks; k++)
+			want[i] *= k + 3 + i % 5;
+	}
+	in = ht_device(LONG * 4, mine);
+	for (root = 0; root < r->ranks; root++) {
+		out = ht_device(LONG * 4, NULL);
+		ht_barrier(r);
+		if (r->rank == (root + 1) % r->ranks)
+			sys_nap(30);
+		ht_ok(HcclReduce(in, out, LONG, HCCL_DATA_TYPE_UINT32, HCCL_REDUCE_PROD, root, r->comm, r->stream));
+		ht_sync(r);
+		if (r->rank == root)
+			ht_compare("a product", out, want, LONG * 4);
+		acl_ok(aclrtFree(out));
+	}
+	acl_ok(aclrtFree(in));
+	free(mine);
+	free(want);
+}
+
+static void one_lane(void **state)
+{
+	(void)state;
+	ht_env("HCCL_ALGO", "level0:mesh_oneshot");
+	ht_run_both(one_works, 4, false);
+	ht_env_restore();
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -255,6 +299,7 @@ int main(void)
 		ht_test(deep_queue),
 		ht_test(models),
 		ht_test(buffers),
+		ht_test(one_lane),
 	};
 
 	ht_start();
