@@ -131,7 +131,6 @@ void npuacl_known_clear(void);
 void npuacl_known_forget(void);
 /* Is [va, +len) wholly in live memory, or none of acl's?  If not, report it: true. */
 bool npuacl_bad_range(const char *what, const char *role, u64 va, u64 len, bool refused);
-bool npuacl_is_there(u64 va);
 
 /* check_task.c; the check lock held */
 /* The last task that uses [va, +len), reported as such. */

@@ -218,11 +218,6 @@ volatile u64 *npuacl_check_word(volatile u64 *word)
 
 /* ---- Is a range good? ------------------------------------------------------------------------ */
 
-bool npuacl_is_there(u64 va)
-{
-	return !msync((void *)(uintptr_t)(va & ~(PAGE - 1)), 1, MS_ASYNC) || errno != ENOMEM;
-}
-
 static bool is_reserved(u64 va)
 {
 	u32 i = upto(&others, va);
@@ -242,7 +237,7 @@ static bool is_ours(u64 va, const struct npuacl_known *was)
 	bool device;
 
 	npuemu_alias(npuacl.board, va, &device);
-	return device || is_reserved(va) || (was && !npuacl_is_there(va));
+	return device || is_reserved(va) || (was && !npuacl_is_mapped(va));
 }
 
 /* How far it is good; mappings may go on in the next one. */

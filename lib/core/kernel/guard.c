@@ -44,20 +44,23 @@ bool npuemu_k_guard_hold(struct npuemu_buf *buf)
 {
 	struct npuemu_kernel *k = npuemu_kernel_of(buf->ctx);
 	u64 va = (u64)(uintptr_t)buf->ptr;
-	bool held = false;
+	bool held = false, known;
 	u32 at;
 
 	if (!buf->own_view)
 		return false;
-	munmap(buf->own_view, buf->room);
 	pthread_mutex_lock(&k->lock);
 	at = npuemu_k_place_search(k, va);
+	known = at < k->nplaces && k->places[at].va == va;
+	/* npuemu_k_alias() is not to name what goes next */
+	if (known)
+		k->places[at].own_view = NULL;
+	munmap(buf->own_view, buf->room);
+	buf->own_view = NULL;
 	if (!k->held)
 		k->held = calloc(HELD, sizeof(*k->held));
-	if (k->held && at < k->nplaces && k->places[at].va == va &&
-	    npuemu_reserve(buf->ptr, buf->room, MAP_FIXED) != MAP_FAILED) {
+	if (known && k->held && npuemu_reserve(buf->ptr, buf->room, MAP_FIXED) != MAP_FAILED) {
 		k->places[at].bytes = 0;
-		k->places[at].own_view = NULL;
 		if (k->held_n == HELD)
 			let_go(k);
 		k->held[(k->held_first + k->held_n++) % HELD] = va;
