@@ -10,7 +10,8 @@
  *
  *   hccl.c       the collectives' public functions
  *   issue.c      arguments checked, a collective put on a stream
- *   run.c        a collective is carried out
+ *   run.c        a collective begins, opens and ends
+ *   lanes.c      what it does is carried out
  *   plans.c      the plan that a collective goes by
  *   p2p.c        Send, Recv, BatchSendRecv
  *   buffer.c     buffers of other ranks
@@ -40,8 +41,9 @@
 #include "share.h"
 
 #define HCCL_MAGIC	0x4c434348555044eeull
-#define HCCL_VERSION	2u
-#define HCCL_SLOTS	2u		/* collectives that ranks may be in: a rank is at most one ahead */
+#define HCCL_VERSION	3u
+#define HCCL_AHEAD	8u		/* collectives that a rank may have come to and not seen the end of */
+#define HCCL_SLOTS	(2 * HCCL_AHEAD)	/* run.c says why */
 #define HCCL_NAME	128u
 #define HCCL_SUBS	64u		/* sub-communicators that are being made at a time */
 #define HCCL_RANGES	16u		/* for operations without copies */
@@ -81,11 +83,11 @@ struct hccl_lane_state {
 
 struct hccl_slot {
 	u64 seq;		/* the collective that it is for */
-	u32 arrived;
-	u32 left;		/* ranks that are through with it */
+	u32 arrived;		/* ranks, and the end of the one before */
 	u32 lanes;		/* that are done */
 	u32 over;		/* all are */
 	u32 algo;		/* enum hccl_algo: what they were, for who comes when they are */
+	u32 opener;		/* rank + 1 that opens it, once it can be */
 	u32 pad[9];
 	struct hccl_lane_state lane[HCCL_MAX_RANKS];
 	struct hccl_want want[HCCL_MAX_RANKS];
@@ -159,6 +161,12 @@ struct hccl_group {
 	struct hccl_swap swap[HCCL_MAX_RANKS][HCCL_MAX_RANKS];	/* [from][to] */
 };
 
+/* The first collective of all has none before it that could end. */
+static inline void hccl_slots_begin(struct hccl_group *g)
+{
+	g->slot[1].arrived = 1;
+}
+
 /* ---- In this process ---------------------------------------------------------------------- */
 
 struct hccl_comm;
@@ -220,6 +228,8 @@ struct hccl_comm {
 	u64 begun;			/* likewise, models' among them: the group's count */
 	u32 in_flight;			/* of all kinds, issued and not over; atomic */
 	struct hccl_op *now;		/* the one at which this rank is */
+	struct hccl_op *newest;		/* and to which it has come, ahead of that; who runs @now uses it */
+	u32 ahead;			/* how many are between; likewise */
 	struct npuacl_stream *parked;	/* runs it; woken by ranks of this process; atomic */
 	u8 **base;			/* [ranks * 3]: where its places are from here; NULL: not known yet */
 	struct hccl_box *box;		/* [ranks * 2]: messages to each peer, from each */
@@ -310,7 +320,7 @@ void hccl_roots_fork(void);
 HcclResult hccl_comm_ready(const char *what, struct hccl_comm *c);
 void hccl_comm_unmake(struct hccl_comm *c);
 
-/* ---- issue.c, run.c, plans.c ------------------------------------------------------------------------------ */
+/* ---- issue.c, run.c, lanes.c, plans.c ------------------------------------------------------------------------------ */
 
 enum hccl_phase {
 	HCCL_BEGIN,			/* its stream has not come to it */
@@ -324,26 +334,43 @@ struct hccl_op {
 	struct hccl_comm *comm;
 	const char *what;		/* the public function */
 	bool once;			/* not of a model */
-	bool last;			/* came last of all ranks */
+	bool last;			/* who comes to it opens it: nothing is missing any more */
 	bool split;			/* a buffer has several parts */
 	u64 ticket;			/* its place among those issued; 0: of a model */
 	u64 seq;			/* among those begun */
+	struct hccl_op *next;		/* this rank has come to it ahead of its turn */
 	enum hccl_phase phase;
 	struct hccl_want want;
 	u64 *array;			/* V forms: 4 of ranks: counts and displs to send, to receive; NULL */
 	struct hccl_plan *plan;
 	enum hccl_algo ran;		/* the plan's */
 	u32 lanes;			/* of the plan that have steps */
-	s64 began, look_at;
+	s64 began;			/* when its turn came; 0: it did not */
+	s64 look_at;
 	s64 others_at;			/* from when on it takes lanes of others, too; 0: at once */
 };
 
 extern const struct npuacl_work_ops hccl_collective;
 
+/* As before the first collective. */
+void hccl_slots_clear(struct hccl_comm *c);
+/* lanes.c: those that nobody is at, our own first.  Are all done? */
+bool hccl_lanes_carry(struct hccl_op *op, struct hccl_slot *slot);
+/* All lanes are done, or there are none. */
+void hccl_op_over(struct hccl_op *op, struct hccl_slot *slot);
+
 /* What a rank wanted in one of the latest collectives that it has begun. */
 static inline const struct hccl_want *hccl_want_of(const struct hccl_comm *c, u32 rank, u64 seq)
 {
 	return &c->group->slot[seq % HCCL_SLOTS].want[rank];
+}
+
+/* The one that a rank is at; it may have come to later ones, too. */
+static inline u64 hccl_is_at(const struct hccl_member *m)
+{
+	u64 begun = READ_ONCE(m->begun), finished = READ_ONCE(m->finished);
+
+	return finished < begun ? finished + 1 : begun;
 }
 
 struct hccl_op *hccl_op_new(struct hccl_comm *c, const char *what);

@@ -127,7 +127,7 @@ bool hccl_wants_agree(struct hccl_comm *c, struct hccl_slot *slot)
 static size_t rank_text(struct hccl_comm *c, u32 r, u64 seq, char *buf, size_t size)
 {
 	struct hccl_member *m = &c->group->member[r];
-	u64 begun = READ_ONCE(m->begun), finished = READ_ONCE(m->finished);
+	u64 begun = READ_ONCE(m->begun), finished = READ_ONCE(m->finished), is_at = hccl_is_at(m);
 	char text[96];
 
 	if (begun >= seq)
@@ -136,7 +136,7 @@ static size_t rank_text(struct hccl_comm *c, u32 r, u64 seq, char *buf, size_t s
 		return (size_t)snprintf(buf, size, "; rank %u has destroyed the communicator after op %" PRIu64, r, finished);
 	if (!begun)
 		return (size_t)snprintf(buf, size, "; rank %u has not issued any", r);
-	hccl_want_text(hccl_want_of(c, r, begun), text, sizeof(text));
+	hccl_want_text(hccl_want_of(c, r, is_at), text, sizeof(text));
 	if (finished == begun)
 		return (size_t)snprintf(buf, size, "; rank %u has not issued it: its last, %s, is over", r, text);
 	return (size_t)snprintf(buf, size, "; rank %u has not issued it: it is at %s", r, text);
@@ -166,4 +166,8 @@ void hccl_waits_text(struct hccl_comm *c, const struct hccl_op *op, char *buf, s
 		n += rank_text(c, i, op->seq, buf + n, size - n);
 		told++;
 	}
+	/* all have come to it */
+	i = op->phase == HCCL_ARRIVED ? READ_ONCE(slot->opener) : 0;
+	if (i && !told && n < size)
+		snprintf(buf + n, size - n, "; rank %u has to start it", i - 1);
 }

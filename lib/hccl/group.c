@@ -56,6 +56,7 @@ HcclResult hccl_group_make(const char *what, struct npuacl_device *dev, const ch
 	}
 	l->key = w.key;
 	l->group = npuemu_buf_ptr(l->buf);
+	hccl_slots_begin(l->group);
 	snprintf(l->group->name, sizeof(l->group->name), "%s", name);
 	l->group->version = HCCL_VERSION;
 	smp_store_release(&l->group->magic, HCCL_MAGIC);
@@ -366,9 +367,9 @@ void hccl_group_check(struct hccl_comm *c)
 		/* it may have left in good order meanwhile */
 		if (smp_load_acquire(&m->state) == HCCL_LEFT)
 			continue;
-		hccl_want_text(hccl_want_of(c, i, m->begun), text, sizeof(text));
+		hccl_want_text(hccl_want_of(c, i, hccl_is_at(m)), text, sizeof(text));
 		hccl_group_fail(c, HCCL_E_REMOTE, "EI0006",
-				"rank %u (process %u, device %u) has died; it had finished %" PRIu64 " collectives and begun %" PRIu64 ", the last: %s",
+				"rank %u (process %u, device %u) has died; it had finished %" PRIu64 " collectives and come to %" PRIu64 "; it was at: %s",
 				i, m->pid, m->logical, READ_ONCE(m->finished), READ_ONCE(m->begun), text);
 		return;
 	}

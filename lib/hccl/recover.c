@@ -34,6 +34,7 @@ static void reset_ours(struct hccl_comm *c)
 	c->ticket_done = 0;
 	c->begun = 0;
 	c->now = NULL;
+	c->ahead = 0;
 	memset(c->box, 0, 2 * (size_t)c->ranks * sizeof(*c->box));
 	m->issued = 0;
 	m->finished = 0;
@@ -46,21 +47,8 @@ static void reset_ours(struct hccl_comm *c)
 static void reset_group(struct hccl_comm *c)
 {
 	struct hccl_group *g = c->group;
-	struct hccl_slot *s;
-	u32 k, i;
 
-	for (k = 0; k < HCCL_SLOTS; k++) {
-		s = &g->slot[k];
-		for (i = 0; i < c->ranks; i++) {
-			s->lane[i].owner = 0;
-			s->lane[i].done = 0;
-		}
-		s->seq = 0;
-		s->arrived = 0;
-		s->left = 0;
-		s->lanes = 0;
-		s->over = 0;
-	}
+	hccl_slots_clear(c);
 	smp_store_release(&g->failed_ready, 0);
 	smp_store_release(&g->failed, 0);
 }

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * A collective is carried out: as work of a stream, asked again and again until it is
- * over (npuacl.h).
+ * A collective, from its beginning to its end: as work of a stream, asked again and again
+ * until it is over (npuacl.h).
  *
- * A rank that comes to it writes down what it wants, and counts itself.  The last to
- * come sees whether all want the same, makes the next slot ready, and opens this one.
- * From then on every rank that is asked carries out what lanes it can get hold of, a
- * batch of steps at a time, as descriptors on its own SDMA queue.  When all lanes are
- * done everybody's buffers are, and each rank goes on as soon as it sees that.
+ * A rank that comes to it writes down what it wants in a slot of the group, and counts
+ * itself; the end of the collective before counts as well.  Who completes the count sees
+ * whether all want the same, makes a later slot ready, and opens this one.  From then on
+ * every rank that is asked carries out what lanes it can get hold of (lanes.c).  When all
+ * lanes are done everybody's buffers are, and each rank goes on as soon as it sees that.
  *
- * Long lanes are left to their ranks for a while: a process that has done a lane once
- * has its pages, and the first touch of a page costs more than to copy it.
+ * What follows in the stream is known before it is its turn: a rank comes to so many
+ * collectives ahead as long as nothing else is between.  So one that has a cpu gets on
+ * with as many as all have come to, and where ranks share a cpu they are switched to once
+ * for all of those.
  *
- * A rank that has finished one is at most at the next, so two slots are enough: when the
- * last rank has come to a collective all have left the one before.
+ * A rank is at most HCCL_AHEAD collectives from the oldest that it has not seen the end of.  When
+ * all have come to one, all have left the one HCCL_AHEAD before; so twice as many slots are
+ * enough, and what is made ready is the slot of the one HCCL_AHEAD later.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,8 +27,6 @@
 #define LOOK_NS		100000000ll	/* are the others alive? */
 #define OWN_BYTES	(4u << 20)	/* a lane that long is its rank's, */
 #define OWN_NS		5000000ll	/* for so long, and a ns for each byte of all: a rank may not come */
-#define BATCH		32u		/* steps of a lane that one doorbell starts */
-#define BATCH_BYTES	(64u << 10)	/* a helper's turn: with more the engine's thread would be called, too */
 
 /* ---- Its end --------------------------------------------------------------------------- */
 
@@ -36,14 +37,17 @@ static void finish(struct hccl_op *op)
 	/* or it was dropped before it had begun */
 	if (op->seq)
 		c->group->member[c->rank].finished = op->seq;
-	if (READ_ONCE(c->now) == op)
-		smp_store_release(&c->now, NULL);
+	if (READ_ONCE(c->now) == op) {
+		c->ahead -= !!op->next;
+		smp_store_release(&c->now, op->next);
+	}
 	if (op->ticket)
 		smp_store_release(&c->ticket_done, op->ticket);
 	hccl_plan_put(op->plan);
 	op->plan = NULL;
 	/* a model's comes again */
 	op->work.bell = NULL;
+	op->began = 0;
 	WRITE_ONCE(op->phase, HCCL_BEGIN);
 	WRITE_ONCE(op->seq, 0);
 }
@@ -88,6 +92,11 @@ static bool begin(struct hccl_op *op)
 	return __atomic_compare_exchange_n(&op->comm->now, &none, op, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
+static struct hccl_slot *slot_of(const struct hccl_op *op)
+{
+	return &op->comm->group->slot[op->seq % HCCL_SLOTS];
+}
+
 static void clear(struct hccl_slot *slot, u32 ranks)
 {
 	u32 i;
@@ -98,7 +107,28 @@ static void clear(struct hccl_slot *slot, u32 ranks)
 	}
 	slot->lanes = 0;
 	slot->over = 0;
+	slot->opener = 0;
 	WRITE_ONCE(slot->arrived, 0);
+}
+
+void hccl_slots_clear(struct hccl_comm *c)
+{
+	u32 i;
+
+	for (i = 0; i < HCCL_SLOTS; i++) {
+		clear(&c->group->slot[i], c->ranks);
+		c->group->slot[i].seq = 0;
+	}
+	hccl_slots_begin(c->group);
+}
+
+/* Are all ranks at it, and the one before is over? */
+static bool one_more(const struct hccl_comm *c, struct hccl_slot *slot)
+{
+	if (npuemu_fetch_add(&slot->arrived, 1) < c->ranks)
+		return false;
+	WRITE_ONCE(slot->opener, c->rank + 1);
+	return true;
 }
 
 static void arrive(struct hccl_op *op)
@@ -107,24 +137,51 @@ static void arrive(struct hccl_op *op)
 	struct hccl_slot *slot;
 	u32 k;
 
-	op->last = false;
+	op->next = NULL;
 	WRITE_ONCE(op->seq, ++c->begun);
 	op->want.seq = op->seq;
 	op->want.drops = npuacl_export_drops();
-	slot = &c->group->slot[op->seq % HCCL_SLOTS];
+	slot = slot_of(op);
 	slot->want[c->rank] = op->want;
 	for (k = 0; op->array && k < 4; k++)
 		memcpy(slot->array[c->rank][k], op->array + (size_t)k * c->ranks, c->ranks * sizeof(u64));
 	WRITE_ONCE(c->group->member[c->rank].begun, op->seq);
+	WRITE_ONCE(op->phase, HCCL_ARRIVED);
+	op->last = one_more(c, slot);
+}
+
+/* It is this one's turn: it is timed from here. */
+static void come_to_it(struct hccl_op *op)
+{
 	op->began = npuemu_now_ns();
 	WRITE_ONCE(op->look_at, op->began + LOOK_NS);
-	WRITE_ONCE(op->phase, HCCL_ARRIVED);
-	if (npuemu_fetch_add(&slot->arrived, 1) + 1 < c->ranks)
+	/* in one process whoever gets on wakes the others' streams, and may do it all itself */
+	op->work.bell = op->comm->all_here ? NULL : &op->comm->group->bell;
+}
+
+/* The collectives right behind it, if the stream has them already.  A model's have no order until it runs. */
+static void look_ahead(struct hccl_op *op, struct npuacl_stream *s)
+{
+	struct hccl_comm *c = op->comm;
+	struct npuacl_task *t;
+	struct hccl_op *next;
+	u64 have;
+
+	if (!op->ticket || c->ahead + 1 >= HCCL_AHEAD || hccl_group_broken(c))
 		return;
-	if (!hccl_wants_agree(c, slot))
-		return;
-	clear(&c->group->slot[(op->seq + 1) % HCCL_SLOTS], c->ranks);
-	op->last = true;
+	have = npuacl_pending(s);
+	while (c->ahead + 1 < HCCL_AHEAD) {
+		t = npuacl_task_of(s, c->ahead + 1, have);
+		if (!t || t->kind != NPUACL_WORK || t->work->ops != &hccl_collective)
+			return;
+		next = container_of(t->work, struct hccl_op, work);
+		if (next->comm != c || next->ticket != op->ticket + c->ahead + 1)
+			return;
+		arrive(next);
+		c->newest->next = next;
+		c->newest = next;
+		c->ahead++;
+	}
 }
 
 /* ---- Its plan ---------------------------------------------------------------------------- */
@@ -152,266 +209,27 @@ static HcclResult plan(struct hccl_op *op, struct hccl_slot *slot)
 	return HCCL_SUCCESS;
 }
 
-/* ---- Its lanes ------------------------------------------------------------------------------ */
-
-/* Where a place is, from here; NULL: it cannot be reached, and the group has failed. */
-static u8 *at(struct hccl_op *op, struct hccl_slot *slot, struct hccl_place p)
-{
-	struct hccl_comm *c = op->comm;
-	u8 **base = &c->base[p.rank * 3 + p.area];
-	const struct hccl_want *w;
-
-	if (likely(*base))
-		return *base + p.off;
-	if (p.area == HCCL_CCL) {
-		struct hccl_member *m = &c->group->member[p.rank];
-		struct hccl_comm *other = smp_load_acquire(&c->local->rank[p.rank]);
-
-		*base = other ? other->ccl_ptr : hccl_ref_open(c, p.rank, false, &m->ccl, c->peer[p.rank].drops);
-	} else {
-		const struct hccl_ref *ref;
-
-		w = &slot->want[p.rank];
-		ref = p.area == HCCL_IN ? &w->in : &w->out;
-		op->split |= !!(ref->off & HCCL_PARTS);
-		*base = hccl_ref_open(c, p.rank, false, ref, w->drops);
-	}
-	if (!*base && !hccl_group_broken(c))
-		hccl_group_fail(c, HCCL_E_INTERNAL, "EI9999", "the plan names a buffer of rank %u that it does not have", p.rank);
-	return *base ? *base + p.off : NULL;
-}
-
-/* The latest descriptor is held back, since the last of all reports. */
-struct batch {
-	struct npuacl_sdma *q;
-	struct npuemu_sdma held;
-	bool holds;
-	bool wire;		/* something is posted to the UDMA queue */
-	u32 posted;
-	u64 bytes;
-};
-
-/* What was posted is over. */
-static bool flush(struct hccl_op *op, struct batch *b)
-{
-	struct hccl_comm *c = op->comm;
-	u32 bad = 0, status = 0, last;
-	int got;
-
-	if (b->wire) {
-		b->wire = false;
-		b->bytes = 0;
-		got = hccl_jetty_flush(c);
-		pthread_mutex_unlock(&c->wire);
-		return got;
-	}
-	if (!b->holds)
-		return true;
-	npuacl_sdma_post(b->q, &b->held, true);
-	last = npuacl_sdma_ring(b->q);
-	got = npuacl_sdma_poll(b->q, last, b->posted + 1, NPUEMU_FOREVER, &bad, &status);
-	b->holds = false;
-	b->posted = 0;
-	b->bytes = 0;
-	if (!got)
-		return true;
-	hccl_group_check(c);	/* whose memory it was may have died: then that is said */
-	hccl_group_fail(c, HCCL_E_REMOTE, "EI9999", "a copy by rank %u failed: %s; %s", c->rank, npuemu_status_str(status),
-			b->q->cause);
-	return false;
-}
-
-/* Not by an engine, so where this library may reach it, checker or not. */
-static u8 *reach(u8 *va)
-{
-	bool device;
-
-	return npuemu_guarded ? npuemu_alias(npuacl.board, (u64)(uintptr_t)va, &device) : va;
-}
-
-static const struct hccl_ref *ref_of(struct hccl_op *op, struct hccl_slot *slot, struct hccl_place p)
-{
-	if (p.area == HCCL_CCL)
-		return &op->comm->group->member[p.rank].ccl;
-	return p.area == HCCL_IN ? &slot->want[p.rank].in : &slot->want[p.rank].out;
-}
-
-/* One side is another rank's, and ours to read or to write by the queue. */
-static bool wire_step(struct hccl_op *op, struct hccl_slot *slot, const struct hccl_step *st, struct batch *b, u32 code)
-{
-	struct hccl_comm *c = op->comm;
-	bool write = st->dst.rank != c->rank;
-	struct hccl_place near = write ? st->src : st->dst, far = write ? st->dst : st->src;
-	u8 *local = at(op, slot, near);
-
-	/* in order with what the other engine has */
-	if (b->holds && !flush(op, b))
-		return false;
-	if (!local)
-		return false;
-	if (!b->wire)
-		pthread_mutex_lock(&c->wire);	/* messages of other streams use the queue, too */
-	b->wire = true;
-	b->bytes += st->bytes;
-	if (hccl_jetty_post(c, write, local, ref_of(op, slot, far), far.off, st->bytes, st->kind == HCCL_REDUCE, code))
-		return true;
-	hccl_group_fail(c, HCCL_E_INTERNAL, "EI9999", "rank %u: its queue has no room for %" PRIu64 " bytes", c->rank, st->bytes);
-	return false;
-}
-
-static void post(struct batch *b, u32 sdma, u32 type, u8 *dst, const u8 *src, u64 bytes)
-{
-	if (b->holds) {
-		npuacl_sdma_post(b->q, &b->held, false);
-		b->posted++;
-	}
-	npuacl_desc(&b->held, sdma);
-	b->held.type = type;
-	b->held.dst = (u64)(uintptr_t)dst;
-	b->held.src = (u64)(uintptr_t)src;
-	b->held.len = bytes;
-	b->holds = true;
-	b->bytes += bytes;
-}
-
-/* A descriptor has its bytes in one mapping on either side, and no more than a turn takes. */
-static bool post_pieces(struct hccl_op *op, struct batch *b, u32 sdma, u32 type, u8 *dst, const u8 *src, u64 bytes)
-{
-	u64 n, done;
-
-	for (done = 0; done < bytes; done += n) {
-		n = bytes - done;
-		if (unlikely(op->split))
-			n = hccl_stretch(dst + done, src + done, n);
-		n = n < BATCH_BYTES ? n : BATCH_BYTES;
-		if ((b->posted >= BATCH || (b->bytes && b->bytes + n > BATCH_BYTES)) && !flush(op, b))
-			return false;
-		post(b, sdma, type, dst + done, src + done, n);
-	}
-	return true;
-}
-
-/* One step; false: the group has failed. */
-static bool step_of(struct hccl_op *op, struct hccl_slot *slot, const struct hccl_step *st, struct batch *b)
-{
-	bool cpu, wire = op->comm->queued && st->dst.rank != st->src.rank;
-	u8 *dst, *src;
-	u32 code = 0, sdma;
-
-	/* the AI CPUs have no queue: they reach what they read by its mapping */
-	cpu = st->kind == HCCL_REDUCE && !hccl_sdma_reduces(op->want.type, op->want.op, &code);
-	if (wire && !cpu)
-		return wire_step(op, slot, st, b, code);
-	dst = at(op, slot, st->dst);
-	src = at(op, slot, st->src);
-	if (!dst || !src || (b->wire && !flush(op, b)))
-		return false;
-	if (cpu) {
-		if (!flush(op, b))
-			return false;
-		return hccl_aicpu_reduce(reach(dst), reach(src), st->bytes, op->want.type, op->want.op);
-	}
-	if (st->kind == HCCL_COPY && dst == src)
-		return true;
-	sdma = st->kind == HCCL_REDUCE ? NPUEMU_SDMA_REDUCE : NPUEMU_SDMA_COPY;
-	if (unlikely(op->split || st->bytes > BATCH_BYTES))
-		return post_pieces(op, b, sdma, code, dst, src, st->bytes);
-	post(b, sdma, code, dst, src, st->bytes);
-	return true;
-}
-
-static bool reached(const struct hccl_slot *slot, const struct hccl_step *st)
-{
-	return smp_load_acquire(&slot->lane[st->peer].done) >= st->count;
-}
-
-/* Steps of a lane that is ours for now, until it waits or has none.  Did it get on? */
-static bool carry(struct hccl_op *op, struct hccl_slot *slot, u32 r, struct npuacl_sdma *q)
-{
-	struct hccl_lane *lane = &op->plan->lane[r];
-	struct hccl_lane_state *state = &slot->lane[r];
-	struct batch b = { .q = q };
-	u32 begin = READ_ONCE(state->done), at = begin, n;
-	bool good = true;
-
-	while (at < lane->n && good) {
-		const struct hccl_step *st = &lane->step[at];
-
-		for (n = 0; at + n < lane->n && n < BATCH && good; n++, st++) {
-			if (b.bytes && st->kind != HCCL_WAIT && b.bytes + st->bytes > BATCH_BYTES)
-				break;
-			if (st->kind == HCCL_WAIT) {
-				if (!reached(slot, st))
-					break;
-				continue;
-			}
-			good = step_of(op, slot, st, &b);
-		}
-		good = good && flush(op, &b);
-		if (!n || !good)
-			break;
-		at += n;
-		smp_store_release(&state->done, at);
-		/* another may have waited for that */
-		if (op->plan->waits)
-			npuacl_ring(&op->comm->group->bell, op->comm->queued ? INT32_MAX : 1);
-	}
-	/* a queue is not left with something in it */
-	if (!good)
-		flush(op, &b);
-	if (good && at == lane->n && at != begin && npuemu_fetch_add(&slot->lanes, 1) + 1 == op->lanes) {
-		smp_store_release(&slot->over, 1);
-		if (READ_ONCE(slot->seq) == op->seq)
-			npuacl_ring(&op->comm->group->bell, INT32_MAX);
-	}
-	return at != begin;
-}
-
-/* Lanes that nobody is at, our own first.  Are all done? */
-static bool carry_lanes(struct hccl_op *op, struct hccl_slot *slot)
-{
-	struct hccl_comm *c = op->comm;
-	struct npuacl_sdma *q = NULL;
-	/* a lane's queue is its rank's */
-	bool on, own = c->queued || (op->others_at && npuemu_now_ns() < op->others_at);
-	aclError err;
-	u32 i, r;
-
-	do {
-		on = false;
-		for (i = 0; i < c->ranks && !hccl_group_broken(c); i++) {
-			struct hccl_lane_state *state;
-
-			r = c->rank + i < c->ranks ? c->rank + i : c->rank + i - c->ranks;
-			state = &slot->lane[r];
-			if (own && i)
-				break;
-			if (READ_ONCE(state->done) >= op->plan->lane[r].n || READ_ONCE(state->owner) ||
-			    !npuemu_cas(&state->owner, 0, c->rank + 1))
-				continue;
-			if (!q)
-				q = npuacl_sdma_take(c->dev, &err);
-			if (!q)
-				hccl_group_fail(c, HCCL_E_RUNTIME, "EI9999", "rank %u: %s", c->rank, npuacl_self.message);
-			else
-				on |= carry(op, slot, r, q);
-			smp_store_release(&state->owner, 0);
-		}
-	} while (on && !smp_load_acquire(&slot->over) && !hccl_group_broken(c));
-	if (q)
-		npuacl_sdma_put(c->dev, q);
-	return smp_load_acquire(&slot->over);
-}
-
-/* ---- It opens ---------------------------------------------------------------------------------- */
+/* ---- It opens, and is over ------------------------------------------------------------------------ */
 
 /* There is something to be done for as many ranks as have a cpu; for all, if lanes are their ranks'. */
-static void call_ranks(const struct hccl_op *op, const struct hccl_slot *slot)
+static void call_ranks(const struct hccl_op *op)
 {
 	struct hccl_comm *c = op->comm;
 	u32 most = op->lanes < c->cpus ? op->lanes : c->cpus;
 
-	npuacl_ring(&c->group->bell, c->queued || op->others_at || READ_ONCE(slot->over) ? INT32_MAX : (s32)most - 1);
+	npuacl_ring(&c->group->bell, c->queued || op->others_at ? INT32_MAX : (s32)most - 1);
+}
+
+void hccl_op_over(struct hccl_op *op, struct hccl_slot *slot)
+{
+	struct hccl_comm *c = op->comm;
+
+	smp_store_release(&slot->over, 1);
+	/* then this rank is at the next one, too, and opens it when it comes to it: at once */
+	if (one_more(c, &c->group->slot[(op->seq + 1) % HCCL_SLOTS]))
+		op->next->last = true;
+	if (READ_ONCE(slot->seq) == op->seq)
+		npuacl_ring(&c->group->bell, INT32_MAX);
 }
 
 /* The others may go on.  What one rank does anyway is done before, so that none looks in vain. */
@@ -419,17 +237,24 @@ static void open_slot(struct hccl_op *op, struct hccl_slot *slot)
 {
 	struct hccl_comm *c = op->comm;
 
+	op->last = false;
+	if (!hccl_wants_agree(c, slot))
+		return;
+	clear(&c->group->slot[(op->seq + HCCL_AHEAD) % HCCL_SLOTS], c->ranks);
 	if (plan(op, slot))
 		return;
 	slot->algo = op->ran;
 	if (!op->lanes)
-		WRITE_ONCE(slot->over, 1);
+		hccl_op_over(op, slot);
 	else if (op->lanes == 1 && !c->queued && !op->others_at)	/* then it may be another's for now */
-		carry_lanes(op, slot);
+		hccl_lanes_carry(op, slot);
 	if (hccl_group_broken(c))
 		return;
 	smp_store_release(&slot->seq, op->seq);
-	call_ranks(op, slot);
+	if (!READ_ONCE(slot->over))
+		call_ranks(op);
+	else if (!op->next || !op->next->last)
+		npuacl_ring(&c->group->bell, INT32_MAX);
 	hccl_wake_local(c);
 }
 
@@ -512,16 +337,18 @@ static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
 			return failed(op, s, task);
 		if (!begin(op))
 			return false;
+		c->newest = op;
 		arrive(op);
-		/* in one process whoever gets on wakes the others' streams, and may do it all itself */
-		op->work.bell = c->all_here ? NULL : &c->group->bell;
-		if (op->last)
-			open_slot(op, &c->group->slot[op->seq % HCCL_SLOTS]);
 	}
-	slot = &c->group->slot[op->seq % HCCL_SLOTS];
+	if (!op->began)
+		come_to_it(op);
+	look_ahead(op, s);
+	slot = slot_of(op);
+	if (op->last)
+		open_slot(op, slot);
 	if (op->phase == HCCL_ARRIVED && smp_load_acquire(&slot->seq) == op->seq)
 		see_open(op, slot);
-	if (op->phase == HCCL_GOES && (smp_load_acquire(&slot->over) || carry_lanes(op, slot))) {
+	if (op->phase == HCCL_GOES && (smp_load_acquire(&slot->over) || hccl_lanes_carry(op, slot))) {
 		tell(op, s);
 		finish(op);
 		hccl_wake_local(c);
