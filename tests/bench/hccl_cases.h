@@ -27,6 +27,7 @@ struct hccl_bench_case {
 
 #define HCCL_BENCH_MOST		(16ul << 20)
 #define HCCL_BENCH_LEAST	3	/* operations of a sample, after one that does not count */
+#define HCCL_BENCH_WARM_NS	300e6	/* of each case, before the first sample of all */
 
 __attribute__((unused))
 static const struct hccl_bench_case hccl_bench_cases[] = {

@@ -71,7 +71,8 @@ static long calibrate(const struct hccl_bench_case *c, double want)
 	long n = HCCL_BENCH_LEAST;
 	double ns;
 
-	run(c, n);	/* warm */
+	for (ns = 0; ns < HCCL_BENCH_WARM_NS;)
+		ns += run(c, n);
 	while ((ns = run(c, n)) < want / 8)
 		n *= 2;
 	n = (long)((double)n * want / ns);
