@@ -142,11 +142,24 @@ static size_t rank_text(struct hccl_comm *c, u32 r, u64 seq, char *buf, size_t s
 	return (size_t)snprintf(buf, size, "; rank %u has not issued it: it is at %s", r, text);
 }
 
+/* Whom it waits for at rank @i's part: that rank or, if it was quicker, who is at the lane; itself: nobody. */
+static u32 waited_for(const struct hccl_comm *c, const struct hccl_op *op, const struct hccl_slot *slot, u32 i)
+{
+	u32 owner;
+
+	if (op->phase == HCCL_ARRIVED)
+		return READ_ONCE(c->group->member[i].begun) < op->seq ? i : c->rank;
+	if (!op->plan || READ_ONCE(slot->lane[i].done) >= op->plan->lane[i].n)
+		return c->rank;
+	owner = READ_ONCE(slot->lane[i].owner);
+	return owner ? owner - 1 : i;
+}
+
 void hccl_waits_text(struct hccl_comm *c, const struct hccl_op *op, char *buf, size_t size)
 {
 	struct hccl_slot *slot = &c->group->slot[op->seq % HCCL_SLOTS];
 	char text[96];
-	u32 i, told = 0;
+	u32 i, r, told = 0;
 	size_t n;
 
 	hccl_want_text(&op->want, text, sizeof(text));
@@ -157,17 +170,14 @@ void hccl_waits_text(struct hccl_comm *c, const struct hccl_op *op, char *buf, s
 	}
 	n = (size_t)snprintf(buf, size, "rank %u waits in %s on communicator %.64s", c->rank, text, c->group->name);
 	for (i = 0; i < c->ranks && n < size && told < 4; i++) {
-		if (i == c->rank)
+		r = waited_for(c, op, slot, i);
+		if (r >= c->ranks || r == c->rank)
 			continue;
-		if (op->phase == HCCL_ARRIVED && READ_ONCE(c->group->member[i].begun) >= op->seq)
-			continue;
-		if (op->phase == HCCL_GOES && (!op->plan || READ_ONCE(slot->lane[i].done) >= op->plan->lane[i].n))
-			continue;
-		n += rank_text(c, i, op->seq, buf + n, size - n);
+		n += rank_text(c, r, op->seq, buf + n, size - n);
 		told++;
 	}
 	/* all have come to it */
-	i = op->phase == HCCL_ARRIVED ? READ_ONCE(slot->opener) : 0;
-	if (i && !told && n < size)
-		snprintf(buf + n, size - n, "; rank %u has to start it", i - 1);
+	r = op->phase == HCCL_ARRIVED ? READ_ONCE(slot->opener) : 0;
+	if (r && !told && n < size)
+		snprintf(buf + n, size - n, "; rank %u has to start it", r - 1);
 }
