@@ -177,6 +177,15 @@ static void chained(void **state)
 		ht_run_both(chain, n, false);
 }
 
+/* A lane is its rank's there: nobody gets on alone. */
+static void chained_queue(void **state)
+{
+	(void)state;
+	ht_env("NPUEMU_TRANSPORT", "queue");
+	ht_run_both(chain, 3, false);
+	ht_env_restore();
+}
+
 /* ---- Something is between ------------------------------------------------------------------- */
 
 /* A copy after each sum makes the next one's input; only the copy knows it. */
@@ -373,6 +382,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		ht_test(chained),
+		ht_test(chained_queue),
 		ht_test(between),
 		ht_test(wrong_behind),
 		ht_test(still),
