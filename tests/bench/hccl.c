@@ -129,7 +129,7 @@ static void do_job(struct hccl_bench_rank *r, enum job job)
 		lead->rank[r->rank].wrong = hccl_bench_look(r, c);
 		return;
 	default:
-		work(r, job, c, 1);
+		work(r, job, c, HCCL_BENCH_AGAIN(lead->n));
 		meet();
 		t = bench_now();
 		work(r, job, c, lead->n);

@@ -26,7 +26,12 @@ struct hccl_bench_case {
 };
 
 #define HCCL_BENCH_MOST		(16ul << 20)
-#define HCCL_BENCH_LEAST	3	/* operations of a sample, after one that does not count */
+#define HCCL_BENCH_LEAST	3	/* operations of a sample */
+/*
+ * So many before it do not count: some milliseconds after a case its data are no more in the
+ * last level cache, which others than this machine use as well, and come back one by one.
+ */
+#define HCCL_BENCH_AGAIN(n)	((n) > HCCL_BENCH_LEAST ? 2 * (n) : 1)
 #define HCCL_BENCH_WARM_NS	300e6	/* of each case, before the first sample of all */
 
 __attribute__((unused))
