@@ -226,7 +226,7 @@ void hccl_op_over(struct hccl_op *op, struct hccl_slot *slot)
 
 	smp_store_release(&slot->over, 1);
 	/* then this rank is at the next one, too, and opens it when it comes to it: at once */
-	if (one_more(c, &c->group->slot[(op->seq + 1) % HCCL_SLOTS]))
+	if (one_more(c, &c->group->slot[(op->seq + 1) % HCCL_SLOTS]) && likely(op->next))
 		op->next->last = true;
 	if (READ_ONCE(slot->seq) == op->seq)
 		npuacl_ring(&c->group->bell, INT32_MAX);
