@@ -178,7 +178,8 @@ static void trim(struct hccl_local *l)
 	u32 n = 0;
 
 	while ((m = *at)) {
-		if (++n <= KEPT || READ_ONCE(m->refs)) {
+		/* who had it last is through with it: pairs with hccl_plan_put() */
+		if (++n <= KEPT || smp_load_acquire(&m->refs)) {
 			at = &m->next;
 			continue;
 		}
