@@ -142,8 +142,11 @@ static size_t rank_text(struct hccl_comm *c, u32 r, u64 seq, char *buf, size_t s
 	return (size_t)snprintf(buf, size, "; rank %u has not issued it: it is at %s", r, text);
 }
 
-/* Whom it waits for at rank @i's part: that rank or, if it was quicker, who is at the lane; itself: nobody. */
-static u32 waited_for(const struct hccl_comm *c, const struct hccl_op *op, const struct hccl_slot *slot, u32 i)
+/*
+ * Whom it waits for at rank @i's part; itself: nobody.  Who is at a lane comes @first: lanes
+ * that nobody is at may wait for that one.
+ */
+static u32 waited_for(const struct hccl_comm *c, const struct hccl_op *op, const struct hccl_slot *slot, u32 i, bool first)
 {
 	u32 owner;
 
@@ -152,12 +155,15 @@ static u32 waited_for(const struct hccl_comm *c, const struct hccl_op *op, const
 	if (!op->plan || READ_ONCE(slot->lane[i].done) >= op->plan->lane[i].n)
 		return c->rank;
 	owner = READ_ONCE(slot->lane[i].owner);
-	return owner ? owner - 1 : i;
+	if (first)
+		return owner ? owner - 1 : c->rank;
+	return owner ? c->rank : i;
 }
 
 void hccl_waits_text(struct hccl_comm *c, const struct hccl_op *op, char *buf, size_t size)
 {
 	struct hccl_slot *slot = &c->group->slot[op->seq % HCCL_SLOTS];
+	bool named[HCCL_MAX_RANKS] = { false };
 	char text[96];
 	u32 i, r, told = 0;
 	size_t n;
@@ -169,10 +175,11 @@ void hccl_waits_text(struct hccl_comm *c, const struct hccl_op *op, char *buf, s
 		return;
 	}
 	n = (size_t)snprintf(buf, size, "rank %u waits in %s on communicator %.64s", c->rank, text, c->group->name);
-	for (i = 0; i < c->ranks && n < size && told < 4; i++) {
-		r = waited_for(c, op, slot, i);
-		if (r >= c->ranks || r == c->rank)
+	for (i = 0; i < 2 * c->ranks && n < size && told < 4; i++) {
+		r = waited_for(c, op, slot, i % c->ranks, i < c->ranks);
+		if (r >= c->ranks || r == c->rank || named[r])
 			continue;
+		named[r] = true;
 		n += rank_text(c, r, op->seq, buf + n, size - n);
 		told++;
 	}
