@@ -176,7 +176,7 @@ void hccl_waits_text(struct hccl_comm *c, const struct hccl_op *op, char *buf, s
 	}
 	n = (size_t)snprintf(buf, size, "rank %u waits in %s on communicator %.64s", c->rank, text, c->group->name);
 	for (i = 0; i < 2 * c->ranks && n < size && told < 4; i++) {
-		r = waited_for(c, op, slot, i % c->ranks, i < c->ranks);
+		r = waited_for(c, op, slot, i < c->ranks ? i : i - c->ranks, i < c->ranks);
 		if (r >= c->ranks || r == c->rank || named[r])
 			continue;
 		named[r] = true;
