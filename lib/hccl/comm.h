@@ -14,6 +14,7 @@
  *   lanes.c      what it does is carried out
  *   plans.c      the plan that a collective goes by
  *   p2p.c        Send, Recv, BatchSendRecv
+ *   mail.c       a message between two ranks
  *   buffer.c     buffers of other ranks
  *   jetty.c      the queue path
  *   aicpu.c      reductions that no engine has
@@ -41,9 +42,10 @@
 #include "share.h"
 
 #define HCCL_MAGIC	0x4c434348555044eeull
-#define HCCL_VERSION	3u
+#define HCCL_VERSION	4u
 #define HCCL_AHEAD	8u		/* collectives that a rank may have come to and not seen the end of */
 #define HCCL_SLOTS	(2 * HCCL_AHEAD)	/* run.c says why */
+#define HCCL_MAILS	4u		/* messages between two ranks that either may have come to and not seen the end of */
 #define HCCL_NAME	128u
 #define HCCL_SUBS	64u		/* sub-communicators that are being made at a time */
 #define HCCL_RANGES	16u		/* for operations without copies */
@@ -115,16 +117,31 @@ struct hccl_member {
 	char settings[HCCL_CONFIG_TEXT];
 };
 
+/* One side of a message. */
+struct hccl_side {
+	struct hccl_ref ref;
+	u64 count;
+	u64 drops;		/* npuacl_export_drops() of its process */
+	u32 type;
+	u32 pad;
+};
+
+struct hccl_message {
+	struct hccl_side from, to;
+};
+
 /* One direction between two ranks. */
 struct hccl_mail {
 	u64 sent, wanted;	/* messages that the sender, the receiver has come to */
 	u64 taken;		/* that somebody copies, or has */
 	u64 done;
-	struct hccl_ref from, to;
-	u64 from_count, to_count;
-	u32 from_type, to_type;
-	u64 from_drops, to_drops;
+	struct hccl_message at[HCCL_MAILS];
 };
+
+/* A line of its own. */
+struct hccl_bell {
+	struct npuacl_bell bell;
+} __attribute__((aligned(64)));
 
 /* What a rank has for another one, and that takes it: oneside.c. */
 struct hccl_swap {
@@ -153,6 +170,7 @@ struct hccl_group {
 	char why[512];
 	char name[HCCL_NAME];
 	struct npuacl_bell bell __attribute__((aligned(64)));	/* something has come, is over, or has failed */
+	struct hccl_bell bells[HCCL_MAX_RANKS];		/* likewise, of messages: each rank's */
 	struct hccl_sub sub[HCCL_SUBS];
 	struct hccl_member member[HCCL_MAX_RANKS];
 	struct hccl_slot slot[HCCL_SLOTS];

@@ -289,6 +289,7 @@ void hccl_group_fail(struct hccl_comm *c, HcclResult code, const char *family, c
 	char text[sizeof(g->why)];
 	u64 none = 0;
 	va_list ap;
+	u32 i;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
@@ -301,6 +302,8 @@ void hccl_group_fail(struct hccl_comm *c, HcclResult code, const char *family, c
 	snprintf(g->family, sizeof(g->family), "%s", family);
 	smp_store_release(&g->failed_ready, 1);
 	npuacl_ring(&g->bell, INT32_MAX);
+	for (i = 0; i < c->ranks; i++)
+		npuacl_ring(&g->bells[i].bell, INT32_MAX);
 	hccl_wake_local(c);
 }
 

@@ -1,34 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Send, Recv, BatchSendRecv: each direction between two ranks is a mailbox with room
- * for one message.  Both sides write down what they have; whoever sees both copies.  All
- * items of a batch go on at once, those with one peer in their order.
+ * Send, Recv, BatchSendRecv, as work of a stream: all items of a batch go on at once, those with
+ * one peer in their order (mail.c).
+ *
+ * Sends to one peer that follow each other in a stream, with nothing between, are written down
+ * ahead of their turn, and so are receptions: where ranks share a cpu they are switched to
+ * once for several.  A reception and a send are not: what is sent may be what was received.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "comm.h"
 #include "graph.h"
+#include "mail.h"
 #include "support.h"
 
 #define LOOK_NS		100000000ll
-
-enum item_state {
-	ITEM_BEGIN,
-	ITEM_PUT,		/* its side is written down */
-	ITEM_DONE,
-};
-
-struct item {
-	bool send;
-	u32 peer;
-	u32 type;
-	u64 count, bytes;
-	struct hccl_ref ref;
-	u64 ticket;		/* 0: of a model */
-	u64 n;			/* message of its box */
-	enum item_state state;
-};
 
 struct batch {
 	struct npuacl_work work;
@@ -38,177 +25,8 @@ struct batch {
 	bool began;
 	s64 since, look_at;
 	u32 items, left;
-	struct item item[];
+	struct hccl_item item[];
 };
-
-static struct hccl_mail *mail_of(struct hccl_comm *c, const struct item *i)
-{
-	return i->send ? &c->group->mail[c->rank][i->peer] : &c->group->mail[i->peer][c->rank];
-}
-
-static struct hccl_box *box_of(struct hccl_comm *c, const struct item *i)
-{
-	return &c->box[i->peer * 2 + !i->send];
-}
-
-static void item_text(const struct hccl_comm *c, const struct item *i, char *buf, size_t size)
-{
-	char number[24] = "";
-
-	if (i->n)	/* or it has not begun */
-		snprintf(number, sizeof(number), "%" PRIu64 " ", i->n);
-	snprintf(buf, size, "%s %s%s rank %u (%s, %" PRIu64 ")", i->send ? "send" : "recv", number,
-		 i->send ? "to" : "from", i->peer, hccl_type_name(i->type), i->count);
-	(void)c;
-}
-
-/* ---- One message ------------------------------------------------------------------------- */
-
-/* Our side, once the message before it is over.  False: it is not. */
-static bool put(struct hccl_comm *c, struct item *i)
-{
-	struct hccl_mail *m = mail_of(c, i);
-	struct hccl_box *box = box_of(c, i);
-
-	if (!i->n) {
-		if (i->ticket && smp_load_acquire(&box->ticket_begun) + 1 != i->ticket)
-			return false;
-		i->n = ++box->begun;
-		if (i->ticket)
-			smp_store_release(&box->ticket_begun, i->ticket);
-	}
-	if (smp_load_acquire(&m->done) + 1 != i->n)
-		return false;
-	if (i->send) {
-		m->from = i->ref;
-		m->from_count = i->count;
-		m->from_type = i->type;
-		m->from_drops = npuacl_export_drops();
-		smp_store_release(&m->sent, i->n);
-	} else {
-		m->to = i->ref;
-		m->to_count = i->count;
-		m->to_type = i->type;
-		m->to_drops = npuacl_export_drops();
-		smp_store_release(&m->wanted, i->n);
-	}
-	i->state = ITEM_PUT;
-	return true;
-}
-
-static bool both(struct hccl_mail *m, u64 n)
-{
-	return smp_load_acquire(&m->sent) == n && smp_load_acquire(&m->wanted) == n;
-}
-
-static bool agree(struct hccl_comm *c, const struct item *i, const struct hccl_mail *m)
-{
-	u32 from = i->send ? c->rank : i->peer, to = i->send ? i->peer : c->rank;
-
-	if (m->from_count == m->to_count && m->from_type == m->to_type)
-		return true;
-	hccl_group_fail(c, HCCL_E_PARA, "EI0005",
-			"ranks disagree on communicator %.64s: rank %u sends %" PRIu64 " of %s to rank %u, which expects %" PRIu64 " of %s (message %" PRIu64 " from %u to %u)",
-			c->group->name, from, m->from_count, hccl_type_name(m->from_type), to, m->to_count, hccl_type_name(m->to_type),
-			i->n, from, to);
-	return false;
-}
-
-static aclError copy(struct hccl_comm *c, u8 *dst, const u8 *src, u64 bytes, bool split)
-{
-	struct npuemu_sdma d;
-	aclError err = ACL_SUCCESS;
-	u64 done, n;
-	u32 bad = 0;
-
-	if (dst == src)
-		return ACL_SUCCESS;
-	for (done = 0; done < bytes && !err; done += n) {
-		n = unlikely(split) ? hccl_stretch(dst + done, src + done, bytes - done) : bytes;
-		npuacl_desc(&d, NPUEMU_SDMA_COPY);
-		d.dst = (u64)(uintptr_t)(dst + done);
-		d.src = (u64)(uintptr_t)(src + done);
-		d.len = n;
-		err = npuacl_sdma_now(c->dev, &d, 1, &bad);
-	}
-	return err;
-}
-
-/* READ by the queue, at most so much by one WQE. */
-#define WQE_BYTES	(1ull << 30)
-
-static bool fetch(struct hccl_comm *c, const struct item *i, struct hccl_mail *m)
-{
-	u64 done, n;
-	bool good = true;
-
-	pthread_mutex_lock(&c->wire);
-	for (done = 0; done < i->bytes && good; done += n) {
-		n = i->bytes - done < WQE_BYTES ? i->bytes - done : WQE_BYTES;
-		good = hccl_jetty_post(c, false, (u8 *)(uintptr_t)m->to.va + done, &m->from, done, n, false, 0);
-		if (good)
-			good = hccl_jetty_flush(c);
-		else
-			hccl_group_fail(c, HCCL_E_INTERNAL, "EI9999", "rank %u: its queue has no room for a WQE", c->rank);
-	}
-	pthread_mutex_unlock(&c->wire);
-	return good;
-}
-
-static void move(struct hccl_comm *c, const struct item *i, struct hccl_mail *m)
-{
-	u32 from = i->send ? c->rank : i->peer, to = i->send ? i->peer : c->rank;
-	aclError err = ACL_SUCCESS;
-	u8 *src, *dst;
-
-	if (i->bytes && c->queued && from != to) {
-		if (fetch(c, i, m))
-			smp_store_release(&m->done, i->n);
-		return;
-	}
-	if (i->bytes) {
-		pthread_mutex_lock(&c->moving);
-		src = hccl_ref_open(c, from, true, &m->from, m->from_drops);
-		dst = src ? hccl_ref_open(c, to, true, &m->to, m->to_drops) : NULL;
-		if (!dst) {
-			pthread_mutex_unlock(&c->moving);
-			return;
-		}
-		err = copy(c, dst, src, i->bytes, (m->from.off | m->to.off) & HCCL_PARTS);
-		pthread_mutex_unlock(&c->moving);
-	}
-	if (err)
-		hccl_group_check(c);	/* whose memory it was may have died: then that is said */
-	if (err)
-		hccl_group_fail(c, HCCL_E_REMOTE, "EI9999", "message %" PRIu64 " from rank %u to %u: %s", i->n, from, to,
-				npuacl_self.message);
-	else
-		smp_store_release(&m->done, i->n);
-}
-
-/* Did it get on? */
-static bool advance(struct hccl_comm *c, struct item *i)
-{
-	struct hccl_mail *m = mail_of(c, i);
-	u64 before = i->n - 1;
-
-	if (i->state == ITEM_BEGIN && !put(c, i))
-		return false;
-	before = i->n - 1;
-	if (smp_load_acquire(&m->done) < i->n) {
-		/* by the queue path it is read, by its receiver */
-		if (!both(m, i->n) || (c->queued && i->send && i->peer != c->rank) ||
-		    !__atomic_compare_exchange_n(&m->taken, &before, i->n, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			return false;
-		if (agree(c, i, m))
-			move(c, i, m);
-		if (smp_load_acquire(&m->done) < i->n)
-			return false;
-		hccl_wake_local(c);
-	}
-	i->state = ITEM_DONE;
-	return true;
-}
 
 /* ---- A batch, as work of a stream ------------------------------------------------------------- */
 
@@ -217,9 +35,10 @@ static void over(struct batch *b)
 	u32 k;
 
 	b->began = false;
+	b->work.bell = NULL;
 	b->left = b->items;
 	for (k = 0; k < b->items; k++) {
-		b->item[k].state = ITEM_BEGIN;
+		b->item[k].state = HCCL_ITEM_BEGIN;
 		b->item[k].n = 0;
 	}
 }
@@ -232,9 +51,9 @@ static void batch_text(struct batch *b, char *buf, size_t size)
 	u32 k, told = 0;
 
 	for (k = 0; k < b->items && told < 4 && n < size; k++) {
-		if (b->item[k].state == ITEM_DONE)
+		if (b->item[k].state == HCCL_ITEM_DONE)
 			continue;
-		item_text(c, &b->item[k], text, sizeof(text));
+		hccl_item_text(&b->item[k], text, sizeof(text));
 		n += (size_t)snprintf(buf + n, size - n, "%s %s", told++ ? "," : "", text);
 	}
 }
@@ -251,8 +70,8 @@ static void look(struct batch *b)
 	b->look_at = now + LOOK_NS;
 	hccl_group_check(c);
 	for (k = 0; k < b->items && !hccl_group_broken(c); k++)
-		if (b->item[k].state != ITEM_DONE && READ_ONCE(c->group->member[b->item[k].peer].state) == HCCL_LEFT &&
-		    smp_load_acquire(&mail_of(c, &b->item[k])->done) < b->item[k].n)
+		if (b->item[k].state != HCCL_ITEM_DONE && smp_load_acquire(&c->group->member[b->item[k].peer].state) == HCCL_LEFT &&
+		    !hccl_item_over(c, &b->item[k]))
 			hccl_group_fail(c, HCCL_E_REMOTE, "EI0006", "rank %u has destroyed the communicator, and rank %u still waits for it",
 					b->item[k].peer, c->rank);
 	if (!c->cfg.exec_ns || now - b->since < c->cfg.exec_ns || hccl_group_broken(c))
@@ -260,6 +79,35 @@ static void look(struct batch *b)
 	batch_text(b, text, sizeof(text));
 	hccl_group_fail(c, HCCL_E_TIMEOUT, "EI0002", "%s: nothing came for %.3f s (HCCL_EXEC_TIMEOUT)", text,
 			(double)(now - b->since) / 1e9);
+}
+
+static const struct npuacl_work_ops ops;
+
+/* The single messages right behind it that go the same way, as far as there is room. */
+static void put_ahead(struct batch *b, struct npuacl_stream *s)
+{
+	const struct hccl_item *first = b->item;
+	struct npuacl_task *t;
+	struct hccl_item *i;
+	struct batch *next;
+	u64 have;
+	u32 k;
+
+	if (b->items != 1 || !first->ticket || first->state != HCCL_ITEM_PUT)
+		return;
+	have = npuacl_pending(s);
+	for (k = 1; k < HCCL_MAILS; k++) {
+		t = npuacl_task_of(s, k, have);
+		if (!t || t->kind != NPUACL_WORK || t->work->ops != &ops)
+			return;
+		next = container_of(t->work, struct batch, work);
+		i = next->item;
+		if (next->comm != b->comm || next->items != 1 || i->send != first->send || i->peer != first->peer ||
+		    i->ticket != first->ticket + k)
+			return;
+		if (i->state == HCCL_ITEM_BEGIN && !hccl_item_put(b->comm, i))
+			return;
+	}
 }
 
 static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
@@ -273,21 +121,23 @@ static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
 		b->began = true;
 		b->since = npuemu_now_ns();
 		b->look_at = b->since + LOOK_NS;
+		b->work.bell = &c->group->bells[c->rank].bell;
 	}
 	for (k = 0; k < b->items && !hccl_group_broken(c); k++)
-		if (b->item[k].state != ITEM_DONE && advance(c, &b->item[k]))
+		if (b->item[k].state != HCCL_ITEM_DONE && hccl_item_advance(c, &b->item[k]))
 			b->left--;
 	if (!b->left) {
 		over(b);
 		return true;
 	}
 	if (!hccl_group_broken(c)) {
+		put_ahead(b, s);
 		look(b);
 		return false;
 	}
-	for (k = 0; b->item[k].state == ITEM_DONE; k++)
+	for (k = 0; b->item[k].state == HCCL_ITEM_DONE; k++)
 		;
-	item_text(c, &b->item[k], text, sizeof(text));
+	hccl_item_text(&b->item[k], text, sizeof(text));
 	hccl_op_failed(c, s, task, text);
 	over(b);
 	return true;
@@ -349,7 +199,7 @@ static const struct npuacl_work_ops ops = {
 
 /* ---- Issued --------------------------------------------------------------------------------------- */
 
-static HcclResult item_make(struct hccl_comm *c, const char *what, const HcclSendRecvItem *in, bool self, struct item *out)
+static HcclResult item_make(struct hccl_comm *c, const char *what, const HcclSendRecvItem *in, bool self, struct hccl_item *out)
 {
 	u32 size = hccl_type_bytes((u32)in->dataType);
 	char why[160];
@@ -411,7 +261,7 @@ static HcclResult submit(struct batch *b, struct npuacl_stream *s)
 	b->once = !npuacl_records(s);
 	pthread_mutex_lock(&c->lock);
 	for (k = 0; k < b->items && b->once; k++)
-		b->item[k].ticket = ++box_of(c, &b->item[k])->ticket;
+		b->item[k].ticket = hccl_item_ticket(c, &b->item[k]);
 	npuemu_fetch_add(&c->in_flight, 1);
 	t.work = &b->work;	/* the stream's, unless that fails */
 	err = npuacl_submit(s, &t, NULL);

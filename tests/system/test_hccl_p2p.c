@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hccltest.h"
 
@@ -19,6 +20,15 @@ static void run(ht_fn fn, uint32_t ranks)
 	ht_run(&job);
 	job.processes = true;
 	ht_run(&job);
+}
+
+/* And where the receiver reads what was sent by its own UDMA queue. */
+static void run_paths(ht_fn fn, uint32_t ranks)
+{
+	run(fn, ranks);
+	ht_env("NPUEMU_TRANSPORT", "queue");
+	run(fn, ranks);
+	ht_env_restore();
 }
 
 static uint64_t seed(uint32_t from, uint32_t to, uint32_t n)
@@ -147,6 +157,125 @@ static void in_order(void **state)
 	run(sequence, 2);
 }
 
+#define CHAIN	50u
+
+/* Nothing, a few, and so many that others could overtake it, the last but one too. */
+static size_t chain_bytes(uint32_t n)
+{
+	return n % 7 == 3 ? 0 : n % 16 == 0 ? MIB + 5 : 1 + n * n * 11;
+}
+
+/* One way and nothing between, so either side may be ahead; who is, changes.  One call, or a batch of all. */
+static void one_way(struct ht_rank *r, bool batch)
+{
+	HcclSendRecvItem items[CHAIN];
+	void *p[CHAIN];
+	size_t bytes;
+	uint32_t n;
+
+	for (n = 0; n < CHAIN; n++) {
+		bytes = chain_bytes(n);
+		p[n] = r->rank ? ht_device(bytes + 1, NULL) : filled(bytes + 1, seed(0, 1, n));
+		items[n] = (HcclSendRecvItem){ r->rank ? HCCL_RECV : HCCL_SEND, p[n], bytes, U8, 1 - r->rank };
+		if (batch)
+			continue;
+		if (n % 10 == r->rank * 5)
+			usleep(3000);
+		if (r->rank)
+			ht_ok(HcclRecv(p[n], bytes, U8, 0, r->comm, r->stream));
+		else
+			ht_ok(HcclSend(p[n], bytes, U8, 1, r->comm, r->stream));
+		if (n % 25 == 17)
+			ht_sync(r);
+	}
+	if (batch)
+		ht_ok(HcclBatchSendRecv(items, CHAIN, r->comm, r->stream));
+	ht_sync(r);
+	for (n = 0; n < CHAIN; n++) {
+		bytes = chain_bytes(n);
+		if (r->rank)
+			arrived("one of a chain", p[n], bytes, seed(0, 1, n));
+		else
+			acl_ok(aclrtFree(p[n]));
+	}
+}
+
+static void calls(struct ht_rank *r)
+{
+	one_way(r, false);
+}
+
+static void one_batch(struct ht_rank *r)
+{
+	one_way(r, true);
+}
+
+static void chain(void **state)
+{
+	(void)state;
+	run_paths(calls, 2);
+	run_paths(one_batch, 2);
+}
+
+/* What came is sent on from the same buffer, by the next task: it must not go before it came. */
+static void pass_on(struct ht_rank *r)
+{
+	uint32_t n, last = r->ranks - 1;
+	void *p[30];
+
+	for (n = 0; n < 30; n++) {
+		p[n] = !r->rank ? filled(3001, seed(0, last, n)) :
+		       n && r->rank < last ? p[0] : ht_device(3001, NULL);
+		if (r->rank)
+			ht_ok(HcclRecv(p[n], 3001, U8, r->rank - 1, r->comm, r->stream));
+		if (r->rank < last)
+			ht_ok(HcclSend(p[n], 3001, U8, r->rank + 1, r->comm, r->stream));
+	}
+	ht_sync(r);
+	for (n = 0; n < 30; n++) {
+		if (r->rank == last)
+			arrived("passed on", p[n], 3001, seed(0, last, n));
+		else if (!n || !r->rank)
+			acl_ok(aclrtFree(p[n]));
+	}
+}
+
+static void passed_on(void **state)
+{
+	(void)state;
+	run_paths(pass_on, 4);
+}
+
+/* Who waits long, and sleeps, hears of what comes; and of there being room again. */
+static void waits(struct ht_rank *r)
+{
+	uint32_t n;
+	void *p;
+
+	for (n = 0; n < 6; n++) {
+		bool late = (n + r->rank) & 1;
+
+		if (late)
+			sys_nap(30);
+		p = r->rank ? ht_device(70000, NULL) : filled(70000, seed(0, 1, n));
+		if (r->rank)
+			ht_ok(HcclRecv(p, 70000, U8, 0, r->comm, r->stream));
+		else
+			ht_ok(HcclSend(p, 70000, U8, 1, r->comm, r->stream));
+		ht_sync(r);
+		if (r->rank)
+			arrived("late", p, 70000, seed(0, 1, n));
+		else
+			acl_ok(aclrtFree(p));
+	}
+}
+
+static void late(void **state)
+{
+	(void)state;
+	run_paths(waits, 2);
+}
+
 /* A stream for each direction: both ranks send first, and nobody waits for ever. */
 static void two_streams(struct ht_rank *r)
 {
@@ -213,8 +342,8 @@ static void go_round(struct ht_rank *r)
 static void ring(void **state)
 {
 	(void)state;
-	run(go_round, 5);
-	run(go_round, 2);
+	run_paths(go_round, 5);
+	run_paths(go_round, 2);
 }
 
 /* With everybody at once, oneself too, two messages each, which keep their order. */
@@ -244,7 +373,7 @@ static void all_at_once(void **state)
 {
 	(void)state;
 	run(everybody, 1);
-	run(everybody, 4);
+	run_paths(everybody, 4);
 }
 
 /* Between collectives of the same stream. */
@@ -407,6 +536,41 @@ static void deadlocked(void **state)
 	ht_env_restore();
 }
 
+/* Some that are written down already are dropped: nothing is written to their memory any more. */
+static void drop(struct ht_rank *r)
+{
+	void *p = ht_device(4096, NULL);
+	const char *text;
+	uint32_t n;
+
+	for (n = 0; n < 6 && r->rank; n++)
+		ht_ok(HcclRecv(p, 100, U8, 0, r->comm, r->stream));
+	if (r->rank) {
+		sys_nap(20);
+		acl_ok(aclrtStreamAbort(r->stream));
+		aclrtSynchronizeStream(r->stream);
+		aclGetRecentErrMsg();
+		fresh_stream(r);
+	}
+	ht_barrier(r);
+	if (!r->rank) {
+		ht_is(__FILE__, __LINE__, "after a drop", HcclSend(p, 100, U8, 1, r->comm, r->stream), HCCL_E_REMOTE);
+		text = aclGetRecentErrMsg();
+		ht_words(text, "rank 1");
+		ht_words(text, "dropped it");
+		ht_words(text, "aborted");
+	}
+	again(r);
+	guarded(r);
+	acl_ok(aclrtFree(p));
+}
+
+static void dropped(void **state)
+{
+	(void)state;
+	run_paths(drop, 2);
+}
+
 /* Rank 1 destroys its communicator, and rank 0 waits for a message of it. */
 static void leave(struct ht_rank *r)
 {
@@ -435,6 +599,9 @@ int main(void)
 		ht_test(one_message),
 		ht_test(guards),
 		ht_test(in_order),
+		ht_test(chain),
+		ht_test(passed_on),
+		ht_test(late),
 		ht_test(both_directions),
 		ht_test(ring),
 		ht_test(all_at_once),
@@ -442,6 +609,7 @@ int main(void)
 		ht_test(models),
 		ht_test(disagree),
 		ht_test(deadlocked),
+		ht_test(dropped),
 		ht_test(left),
 	};
 
