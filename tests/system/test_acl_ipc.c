@@ -523,6 +523,7 @@ static void child_wait(int fd, const void *arg)
 	}
 	acl_ok(aclrtEventGetTimestamp(e, &us));
 	sys_put(fd, &us, sizeof(us));
+	sys_wait_go(fd);	/* or it might be the next record's that the other one sees */
 	/* the other way round */
 	acl_ok(aclrtRecordEvent(e, s));
 	acl_ok(aclrtSynchronizeStream(s));
@@ -562,6 +563,7 @@ static void events(void **state)
 	acl_ok(aclrtEventGetTimestamp(e, &us));
 	sys_get(c.fd, &theirs, sizeof(theirs));
 	sys_eq(theirs, us);
+	sys_go(c.fd);
 	sys_wait_go(c.fd);
 	/* what it recorded is the latest now */
 	before = us;
