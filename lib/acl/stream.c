@@ -154,8 +154,17 @@ static void sleep_for(struct npuacl_stream *s, u64 upto, s64 until, bool nap)
 
 #define YIELD_NS	500000ll	/* work is asked without sleep for so long, if no bell is rung for it */
 #define YIELDS		4u		/* likewise, if one is: a switch is cheaper than sleep and a wake-up */
+#define LONE_NS		200000ll	/* likewise, if each of those it waits for has a cpu, and there is nobody to switch to */
 #define WORK_NAP_NS	1000000ll
 #define SPINS		40u		/* looks before the first time it gives way: a few us */
+
+/* It had better sleep now, if there is a bell.  @idle_ns: since when nothing came of it; 0: just so. */
+static bool is_tired(const struct npuacl_stream *s, s64 idle_ns, s64 now, u32 yields)
+{
+	if (READ_ONCE(s->works) == NPUACL_WORK_SPINS)
+		return idle_ns && now - idle_ns >= LONE_NS;
+	return yields >= YIELDS;
+}
 
 /* Until its work can get on; false: there is no bell.  Ends in time also if nobody rings. */
 static bool sleep_by_bell(struct npuacl_stream *s, u64 upto, s64 ns)
@@ -176,13 +185,13 @@ static bool sleep_by_bell(struct npuacl_stream *s, u64 upto, s64 ns)
  * Its first task is work that others have to get on with: give them the processor
  * before it is asked again; that is quicker than any wake-up where ranks share a cpu.
  * Then sleep, if a bell will tell; or, after a while, nap in proportion.
- * @idle_ns: since when nothing came of it.
+ * @idle_ns: since when nothing came of it.  @tired: the bell knows of us.
  */
-static void give_way(struct npuacl_stream *s, u64 upto, s64 idle_ns, s64 now, s64 until, u32 yields)
+static void give_way(struct npuacl_stream *s, u64 upto, s64 idle_ns, s64 now, s64 until, bool tired)
 {
 	s64 nap = (now - idle_ns) / 8;
 
-	if (yields > YIELDS && sleep_by_bell(s, upto, until - now))
+	if (tired && sleep_by_bell(s, upto, until - now))
 		return;
 	if (now - idle_ns < YIELD_NS) {
 		sched_yield();
@@ -216,8 +225,9 @@ static aclError told(struct npuacl_stream *s)
 
 static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 {
-	s64 begin = 0, report_at = 0, idle = 0, now, until;
+	s64 begin = 0, report_at = 0, idle = 0, now = 0, until;
 	u32 aborts = READ_ONCE(s->aborts), spins = 0, yields = 0;
+	bool tired;
 
 	while (smp_load_acquire(&s->done) < upto && READ_ONCE(s->aborts) == aborts) {
 		if (npuacl_try_own(s)) {
@@ -230,7 +240,8 @@ static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 		/* it may wait for another one that nobody runs */
 		if (READ_ONCE(s->run) == NPUACL_PARKED && npuacl_help())
 			continue;
-		if (READ_ONCE(s->works) && npuacl_ask(s, yields >= YIELDS)) {
+		tired = is_tired(s, idle, now, yields);
+		if (READ_ONCE(s->works) && npuacl_ask(s, tired)) {
 			idle = 0;
 			spins = 0;
 			yields = 0;
@@ -260,7 +271,8 @@ static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 		}
 		if (!idle)
 			idle = now;
-		give_way(s, upto, idle, now, until, ++yields);
+		give_way(s, upto, idle, now, until, tired);
+		yields++;
 	}
 	NPUACL_CHECK(npuacl_check_synced());
 	if (READ_ONCE(s->aborts) != aborts)

@@ -191,6 +191,18 @@ static bool take(struct hccl_comm *c, const struct hccl_item *i, struct hccl_mai
 	       __atomic_compare_exchange_n(&m->taken, &before, i->n, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Message @n is over, and the other side may wait for that; but not as long as it has written down
+ * more of them than are worth a wake-up.
+ */
+static void tell_peer(struct hccl_comm *c, const struct hccl_item *i, struct hccl_mail *m)
+{
+	u64 more = smp_load_acquire(i->send ? &m->wanted : &m->sent) - i->n;
+
+	if (!more || more == HCCL_MAILS / 2)
+		ring(c, i->peer);
+}
+
 bool hccl_item_advance(struct hccl_comm *c, struct hccl_item *i)
 {
 	struct hccl_mail *m = mail_of(c, i);
@@ -205,7 +217,7 @@ bool hccl_item_advance(struct hccl_comm *c, struct hccl_item *i)
 		if (!agree(c, i, at) || !move(c, i, at))
 			return false;
 		smp_store_release(&m->done, i->n);
-		ring(c, i->peer);
+		tell_peer(c, i, m);
 	}
 	i->state = HCCL_ITEM_DONE;
 	return true;
