@@ -159,7 +159,7 @@ HcclResult hccl_comm_ready(const char *what, struct hccl_comm *c)
 	}
 	place(c);
 	c->cpus = cpus();
-	c->spins = c->ranks <= c->cpus;
+	c->spins = (c->beside ? c->beside : c->ranks) <= c->cpus;
 	memcpy(c->name, c->cfg.name[0] ? c->cfg.name : c->group->name, sizeof(c->name) - 1);
 	npuemu_slab_publish(&hccl_comms, c);
 	npuemu_log(NPUEMU_LOG_INFO, "hccl: communicator %s: rank %u of %u on device %u, %u servers%s; %s", c->name, c->rank,

@@ -237,6 +237,7 @@ struct hccl_comm {
 	bool all_here;			/* all ranks are of this process */
 	bool spins;			/* each rank has a cpu, as far as we know */
 	u32 cpus;			/* of this process */
+	u32 beside;			/* ranks that share them: those of the communicator that this is a part of; 0: its own */
 	bool wants_queue;		/* NPUEMU_TRANSPORT=queue */
 	bool queued;			/* the queue path: jetty.c */
 	struct npuemu_queue *jetty;

@@ -563,6 +563,7 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
 		ret = by_key(what, parent->dev, &key, rankNum, subCommRankId, config, &c);
 	if (!ret) {
 		c->is_sub = true;
+		c->beside = parent->ranks;
 		ret = finish(what, c, subComm);
 	}
 	if (ret && l)
