@@ -21,6 +21,7 @@
  *   group.c      the group: who is in it, who is alive, what went wrong
  *   comm.c       communicators: made, asked about, destroyed
  *   meet.c       how ranks find each other: root info, rank tables, sub-communicators
+ *   job.c        which job this is
  *   error.c      results in words (what went wrong: fail.h of lib/transport)
  *   diagnose.c   who waits for whom
  *   res.h        what else a rank has: windows, one-sided memory, contexts, channels, threads
@@ -324,6 +325,11 @@ HcclResult hccl_ref_segment(const char *what, const struct npuacl_window *w, str
 bool hccl_jetty_post(struct hccl_comm *c, bool write, void *local, const struct hccl_ref *ref, u64 off, u64 bytes, bool reduce,
 		     u32 code);
 bool hccl_jetty_flush(struct hccl_comm *c);
+
+/* ---- job.c ------------------------------------------------------------------------------------------ */
+
+/* A text that all ranks of a job have, and no other job at the time; "" if nothing tells. */
+void hccl_job(char *buf, size_t size);
 
 /* ---- comm.c ----------------------------------------------------------------------------------------- */
 

@@ -271,31 +271,15 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms)
 
 /* ---- By rank table --------------------------------------------------------------------------------- */
 
-/* What tells this job from others with the same table. */
-static const char *job(void)
-{
-	static const char *const names[] = {
-		"NPUEMU_JOB", "PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "OMPI_MCA_ess_base_jobid",
-	};
-	const char *v;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		v = npuemu_getenv(names[i]);
-		if (v)
-			return v;
-	}
-	return "";
-}
-
 static HcclResult note_path(const char *what, u64 hash, char *path, size_t size)
 {
 	const char *board = npuemu_getenv("NPUEMU_BOARD");
-	const char *text = job();
+	char dir[64], job[256];
+	const char *text = job;
 	u64 sum = hash;
 	struct stat st;
-	char dir[64];
 
+	hccl_job(job, sizeof(job));
 	for (; *text; text++) {
 		sum ^= (u8)*text;
 		sum = npuemu_random(&sum);

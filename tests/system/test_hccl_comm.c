@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -413,6 +416,76 @@ static void rank_table(void **state)
 	}
 }
 
+/* ---- Two jobs with one rank table -------------------------------------------------------------- */
+
+struct mpich {
+	char table[160];
+	uint32_t job;
+};
+
+static void mpich_rank(const struct mpich *m, uint32_t rank, int fd)
+{
+	struct ht_rank r = { .rank = rank, .ranks = 2, .process = true };
+	static const char *const others[] = {
+		"NPUEMU_JOB", "PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "OMPI_MCA_ess_base_jobid",
+	};
+	char text[16];
+
+	for (uint32_t i = 0; i < 5; i++)
+		unsetenv(others[i]);
+	snprintf(text, sizeof(text), "%d", fd);
+	setenv("PMI_FD", text, 1);
+	setenv("HCCL_CONNECT_TIMEOUT", "60", 1);
+	/* of the other job, too, rank 0 has come by then, and left its note */
+	if (rank)
+		sys_nap(500);
+	acl_ok(aclInit(NULL));
+	acl_ok(aclrtSetDevice((int32_t)rank));
+	acl_ok(aclrtCreateStream(&r.stream));
+	ht_ok(HcclCommInitClusterInfo(m->table, rank, &r.comm));
+	ht_proves(&r, r.comm, 1000 * m->job);
+	ht_ok(HcclCommDestroy(r.comm));
+	acl_ok(aclrtDestroyStream(r.stream));
+	acl_ok(aclFinalize());
+	_exit(0);
+}
+
+/* As MPICH's launcher: nothing but a socket to this process tells its ranks which job they are of. */
+static void mpich_proxy(int fd, const void *arg)
+{
+	int fds[2][2], status, good = 0;
+	uint32_t rank;
+	pid_t pid;
+
+	(void)fd;
+	sys_eq(prctl(PR_SET_NAME, "hydra_pmi_proxy"), 0);
+	for (rank = 0; rank < 2; rank++) {
+		sys_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds[rank]), 0);
+		pid = fork();
+		sys_true(pid >= 0, "fork");
+		if (!pid)
+			mpich_rank(arg, rank, fds[rank][1]);
+	}
+	while ((pid = wait(&status)) > 0)
+		good += WIFEXITED(status) && !WEXITSTATUS(status);
+	sys_eq(good, 2);
+}
+
+static void two_jobs(void **state)
+{
+	struct sys_child c[2];
+	struct mpich m;
+	uint32_t i;
+
+	(void)state;
+	write_table(m.table, sizeof(m.table), 2, "mpich");
+	for (m.job = 0; m.job < 2; m.job++)
+		sys_spawn(&c[m.job], mpich_proxy, &m, sizeof(m));
+	for (i = 0; i < 2; i++)
+		sys_join(&c[i]);
+	unlink(m.table);
+}
+
 /* ---- Sub-communicators -------------------------------------------------------------------------- */
 
 static void make_sub(struct ht_rank *r, HcclComm *sub)
@@ -503,6 +576,7 @@ int main(void)
 		ht_test(settings_differ),
 		ht_test(missing_rank),
 		ht_test(rank_table),
+		ht_test(two_jobs),
 		ht_test(sub_communicators),
 	};
 
