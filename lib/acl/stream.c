@@ -153,18 +153,9 @@ static void sleep_for(struct npuacl_stream *s, u64 upto, s64 until, bool nap)
 }
 
 #define YIELD_NS	500000ll	/* work is asked without sleep for so long, if no bell is rung for it */
-#define YIELDS		4u		/* likewise, if one is: a switch is cheaper than sleep and a wake-up */
-#define LONE_NS		200000ll	/* likewise, if each of those it waits for has a cpu, and there is nobody to switch to */
+#define TIRED_NS	100000ll	/* likewise, if one is: sleep and a wake-up take up to as long; switches are cheaper */
 #define WORK_NAP_NS	1000000ll
 #define SPINS		40u		/* looks before the first time it gives way: a few us */
-
-/* It had better sleep now, if there is a bell.  @idle_ns: since when nothing came of it; 0: just so. */
-static bool is_tired(const struct npuacl_stream *s, s64 idle_ns, s64 now, u32 yields)
-{
-	if (READ_ONCE(s->works) == NPUACL_WORK_SPINS)
-		return idle_ns && now - idle_ns >= LONE_NS;
-	return yields >= YIELDS;
-}
 
 /* Until its work can get on; false: there is no bell.  Ends in time also if nobody rings. */
 static bool sleep_by_bell(struct npuacl_stream *s, u64 upto, s64 ns)
@@ -226,7 +217,7 @@ static aclError told(struct npuacl_stream *s)
 static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 {
 	s64 begin = 0, report_at = 0, idle = 0, now = 0, until;
-	u32 aborts = READ_ONCE(s->aborts), spins = 0, yields = 0;
+	u32 aborts = READ_ONCE(s->aborts), spins = 0;
 	bool tired;
 
 	while (smp_load_acquire(&s->done) < upto && READ_ONCE(s->aborts) == aborts) {
@@ -234,17 +225,15 @@ static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 			npuacl_run(s);
 			idle = 0;
 			spins = 0;
-			yields = 0;
 			continue;
 		}
 		/* it may wait for another one that nobody runs */
 		if (READ_ONCE(s->run) == NPUACL_PARKED && npuacl_help())
 			continue;
-		tired = is_tired(s, idle, now, yields);
+		tired = idle && now - idle >= TIRED_NS;
 		if (READ_ONCE(s->works) && npuacl_ask(s, tired)) {
 			idle = 0;
 			spins = 0;
-			yields = 0;
 			continue;
 		}
 		if (READ_ONCE(s->works) == NPUACL_WORK_SPINS && spins++ < SPINS) {
@@ -272,7 +261,6 @@ static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 		if (!idle)
 			idle = now;
 		give_way(s, upto, idle, now, until, tired);
-		yields++;
 	}
 	NPUACL_CHECK(npuacl_check_synced());
 	if (READ_ONCE(s->aborts) != aborts)
