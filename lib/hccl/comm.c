@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 #include "comm.h"
 
 struct npuemu_slab hccl_comms = {
@@ -136,12 +137,21 @@ static void place(struct hccl_comm *c)
 	c->servers = servers;
 }
 
-/* That this process may use. */
-static u32 cpus(void)
+/* Those that this process may use. */
+static void count_cpus(struct hccl_comm *c)
 {
+	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
 	cpu_set_t set;
+	u32 k;
 
-	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (u32)CPU_COUNT(&set);
+	if (sched_getaffinity(0, sizeof(set), &set))
+		CPU_ZERO(&set);
+	for (k = 0; k < CPU_SETSIZE; k++)
+		if (CPU_ISSET(k, &set))
+			c->cpu_at[k] = (u16)c->cpus++;
+	c->cpus += !c->cpus;
+	/* not all systems tell */
+	c->cache = 2 * c->cpus * (cache > 0 ? (u64)cache : 1u << 20);
 }
 
 HcclResult hccl_comm_ready(const char *what, struct hccl_comm *c)
@@ -158,7 +168,7 @@ HcclResult hccl_comm_ready(const char *what, struct hccl_comm *c)
 		c->all_here &= c->group->member[i].pid == c->group->member[c->rank].pid;
 	}
 	place(c);
-	c->cpus = cpus();
+	count_cpus(c);
 	c->spins = (c->beside ? c->beside : c->ranks) <= c->cpus;
 	memcpy(c->name, c->cfg.name[0] ? c->cfg.name : c->group->name, sizeof(c->name) - 1);
 	npuemu_slab_publish(&hccl_comms, c);

@@ -32,6 +32,7 @@
 #ifndef HCCL_COMM_H
 #define HCCL_COMM_H
 
+#include <sched.h>
 #include <hccl/hccl.h>
 #include <hccl/hccl_comm.h>
 #include <hccl/hccl_types.h>
@@ -238,6 +239,8 @@ struct hccl_comm {
 	bool all_here;			/* all ranks are of this process */
 	bool spins;			/* each rank has a cpu, as far as we know */
 	u32 cpus;			/* of this process */
+	u16 cpu_at[CPU_SETSIZE];	/* by its number: which of these it is */
+	u64 cache;			/* twice the bytes that their own caches hold */
 	u32 beside;			/* ranks that share them: those of the communicator that this is a part of; 0: its own */
 	bool wants_queue;		/* NPUEMU_TRANSPORT=queue */
 	bool queued;			/* the queue path: jetty.c */

@@ -12,6 +12,7 @@
 #include "support.h"
 
 #define BATCH		32u		/* steps of a lane that one doorbell starts */
+#define ANY_CPU		UINT32_MAX
 #define BATCH_BYTES	(64u << 10)	/* a helper's turn: with more the engine's thread would be called, too */
 
 /* ---- Places ------------------------------------------------------------------------------------ */
@@ -230,6 +231,59 @@ static bool carry(struct hccl_op *op, struct hccl_slot *slot, u32 r, struct npua
 	return at != begin;
 }
 
+/* So many bytes that there is something of them left in the cpus' caches the next time. */
+static bool may_be_cached(const struct hccl_comm *c, const struct hccl_op *op)
+{
+	bool shared = op->want.coll != HCCL_ALLTOALL && op->want.coll != HCCL_ALLTOALLV;
+
+	/* what one lane alone reads counts as well */
+	return op->plan->bytes * (shared ? 1 : 2) <= c->cache;
+}
+
+/*
+ * Where ranks share cpus, a cpu does the same lanes each time, whichever rank it is at: it may have their
+ * buffers in its cache.
+ */
+static u32 this_cpu(const struct hccl_comm *c)
+{
+	int cpu = sched_getcpu();
+
+	return cpu >= 0 && cpu < CPU_SETSIZE ? c->cpu_at[cpu] : 0;
+}
+
+static bool is_of_cpu(const struct hccl_comm *c, u32 r, u32 cpu)
+{
+	return r * c->cpus / c->ranks == cpu;
+}
+
+/* One look at all lanes; those of @cpu alone, or all.  Did any get on? */
+static bool go_through(struct hccl_op *op, struct hccl_slot *slot, bool own, u32 cpu, struct npuacl_sdma **q)
+{
+	struct hccl_comm *c = op->comm;
+	struct hccl_lane_state *state;
+	bool on = false;
+	aclError err;
+	u32 i, r;
+
+	for (i = 0; i < (own ? 1 : c->ranks) && !hccl_group_broken(c); i++) {
+		r = c->rank + i < c->ranks ? c->rank + i : c->rank + i - c->ranks;
+		state = &slot->lane[r];
+		if (cpu != ANY_CPU && !is_of_cpu(c, r, cpu))
+			continue;
+		if (READ_ONCE(state->done) >= op->plan->lane[r].n || READ_ONCE(state->owner) ||
+		    !npuemu_cas(&state->owner, 0, c->rank + 1))
+			continue;
+		if (!*q)
+			*q = npuacl_sdma_take(c->dev, &err);
+		if (!*q)
+			hccl_group_fail(c, HCCL_E_RUNTIME, "EI9999", "rank %u: %s", c->rank, npuacl_self.message);
+		else
+			on |= carry(op, slot, r, *q);
+		smp_store_release(&state->owner, 0);
+	}
+	return on;
+}
+
 /* Lanes that nobody is at, our own first.  Are all done? */
 bool hccl_lanes_carry(struct hccl_op *op, struct hccl_slot *slot)
 {
@@ -237,29 +291,11 @@ bool hccl_lanes_carry(struct hccl_op *op, struct hccl_slot *slot)
 	struct npuacl_sdma *q = NULL;
 	/* a lane's queue is its rank's */
 	bool on, own = c->queued || (op->others_at && npuemu_now_ns() < op->others_at);
-	aclError err;
-	u32 i, r;
+	u32 cpu = own || c->spins || !may_be_cached(c, op) ? ANY_CPU : this_cpu(c);
 
 	do {
-		on = false;
-		for (i = 0; i < c->ranks && !hccl_group_broken(c); i++) {
-			struct hccl_lane_state *state;
-
-			r = c->rank + i < c->ranks ? c->rank + i : c->rank + i - c->ranks;
-			state = &slot->lane[r];
-			if (own && i)
-				break;
-			if (READ_ONCE(state->done) >= op->plan->lane[r].n || READ_ONCE(state->owner) ||
-			    !npuemu_cas(&state->owner, 0, c->rank + 1))
-				continue;
-			if (!q)
-				q = npuacl_sdma_take(c->dev, &err);
-			if (!q)
-				hccl_group_fail(c, HCCL_E_RUNTIME, "EI9999", "rank %u: %s", c->rank, npuacl_self.message);
-			else
-				on |= carry(op, slot, r, q);
-			smp_store_release(&state->owner, 0);
-		}
+		on = cpu != ANY_CPU && go_through(op, slot, own, cpu, &q);
+		on |= go_through(op, slot, own, ANY_CPU, &q);
 	} while (on && !smp_load_acquire(&slot->over) && !hccl_group_broken(c));
 	if (q)
 		npuacl_sdma_put(c->dev, q);
