@@ -144,6 +144,7 @@ static void count_cpus(struct hccl_comm *c)
 	cpu_set_t set;
 	u32 k;
 
+	c->cpus = 0;
 	if (sched_getaffinity(0, sizeof(set), &set))
 		CPU_ZERO(&set);
 	for (k = 0; k < CPU_SETSIZE; k++)
