@@ -364,6 +364,7 @@ struct hccl_op {
 	bool once;			/* not of a model */
 	bool last;			/* who comes to it opens it: nothing is missing any more */
 	bool split;			/* a buffer has several parts */
+	bool taken;			/* each lane is done, or somebody is at it until it is: there is nothing to look for */
 	u64 ticket;			/* its place among those issued; 0: of a model */
 	u64 seq;			/* among those begun */
 	struct hccl_op *next;		/* this rank has come to it ahead of its turn */

@@ -299,5 +299,7 @@ bool hccl_lanes_carry(struct hccl_op *op, struct hccl_slot *slot)
 	} while (on && !smp_load_acquire(&slot->over) && !hccl_group_broken(c));
 	if (q)
 		npuacl_sdma_put(c->dev, q);
+	/* each further look would take a line from who is at a lane */
+	op->taken = !on && !own && !op->plan->waits;
 	return smp_load_acquire(&slot->over);
 }

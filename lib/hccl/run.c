@@ -200,6 +200,7 @@ static HcclResult plan(struct hccl_op *op, struct hccl_slot *slot)
 	memset(c->base, 0, 3 * c->ranks * sizeof(*c->base));
 	op->lanes = 0;
 	op->split = false;
+	op->taken = false;
 	for (i = 0; i < c->ranks; i++)
 		op->lanes += op->plan->lane[i].n > 0;
 	op->others_at = 0;
@@ -348,7 +349,7 @@ static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
 		open_slot(op, slot);
 	if (op->phase == HCCL_ARRIVED && smp_load_acquire(&slot->seq) == op->seq)
 		see_open(op, slot);
-	if (op->phase == HCCL_GOES && (smp_load_acquire(&slot->over) || hccl_lanes_carry(op, slot))) {
+	if (op->phase == HCCL_GOES && (smp_load_acquire(&slot->over) || (!op->taken && hccl_lanes_carry(op, slot)))) {
 		tell(op, s);
 		finish(op);
 		hccl_wake_local(c);
