@@ -331,8 +331,8 @@ bool hccl_jetty_flush(struct hccl_comm *c);
 
 /* ---- job.c ------------------------------------------------------------------------------------------ */
 
-/* A text that all ranks of a job have, and no other job at the time; "" if nothing tells. */
-void hccl_job(char *buf, size_t size);
+/* A text that all ranks of a job have, and no other job at the time; "" if nothing tells.  Maybe in @buf. */
+const char *hccl_job(char *buf, size_t size);
 
 /* ---- comm.c ----------------------------------------------------------------------------------------- */
 

@@ -47,20 +47,23 @@ static pid_t pmi_proxy(void)
 	return peer.pid > 0 && is_proxy(peer.pid) ? peer.pid : 0;
 }
 
-void hccl_job(char *buf, size_t size)
+const char *hccl_job(char *buf, size_t size)
 {
 	static const char *const names[] = {
 		"NPUEMU_JOB", "PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "OMPI_MCA_ess_base_jobid",
 	};
-	const char *v = NULL;
+	const char *v;
 	pid_t proxy;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(names) && !v; i++)
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		v = npuemu_getenv(names[i]);
-	proxy = v ? 0 : pmi_proxy();
-	if (proxy)
-		snprintf(buf, size, "hydra %d", (int)proxy);
-	else
-		snprintf(buf, size, "%s", v ? v : "");
+		if (v)
+			return v;
+	}
+	proxy = pmi_proxy();
+	if (!proxy)
+		return "";
+	snprintf(buf, size, "hydra %d", (int)proxy);
+	return buf;
 }

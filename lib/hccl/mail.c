@@ -53,7 +53,7 @@ static struct hccl_message *message(struct hccl_mail *m, u64 n)
 	return &m->at[n % HCCL_MAILS];
 }
 
-/* Are both sides there?  They are the copier's own word from then on: nobody writes until it is done. */
+/* Are both sides there?  Neither is written again until it is done. */
 static bool both(struct hccl_mail *m, u64 n)
 {
 	return smp_load_acquire(&m->sent) >= n && smp_load_acquire(&m->wanted) >= n;
@@ -171,8 +171,10 @@ static bool move(struct hccl_comm *c, const struct hccl_item *i, const struct hc
 	if (dst)
 		err = copy(c, dst, src, i->bytes, (m->from.ref.off | m->to.ref.off) & HCCL_PARTS);
 	pthread_mutex_unlock(&c->moving);
+	if (!dst)	/* hccl_ref_open() has said why */
+		return false;
 	if (!err)
-		return dst;
+		return true;
 	hccl_group_check(c);	/* whose memory it was may have died: then that is said */
 	hccl_group_fail(c, HCCL_E_REMOTE, "EI9999", "message %" PRIu64 " from rank %u to %u: %s", i->n, from, to,
 			npuacl_self.message);

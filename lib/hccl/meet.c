@@ -271,23 +271,23 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms)
 
 /* ---- By rank table --------------------------------------------------------------------------------- */
 
-static HcclResult note_path(const char *what, u64 hash, char *path, size_t size)
+static u64 mix(u64 sum, const char *text)
 {
-	const char *board = npuemu_getenv("NPUEMU_BOARD");
-	char dir[64], job[256];
-	const char *text = job;
-	u64 sum = hash;
-	struct stat st;
-
-	hccl_job(job, sizeof(job));
 	for (; *text; text++) {
 		sum ^= (u8)*text;
 		sum = npuemu_random(&sum);
 	}
-	for (text = board ? board : ""; *text; text++) {
-		sum ^= (u8)*text;
-		sum = npuemu_random(&sum);
-	}
+	return sum;
+}
+
+static HcclResult note_path(const char *what, u64 hash, char *path, size_t size)
+{
+	const char *board = npuemu_getenv("NPUEMU_BOARD");
+	char dir[64], job[32];
+	u64 sum = mix(hash, hccl_job(job, sizeof(job)));
+	struct stat st;
+
+	sum = mix(sum, board ? board : "");
 	snprintf(dir, sizeof(dir), "/tmp/npuemu-%u", (unsigned int)geteuid());
 	if (mkdir(dir, 0700) && errno != EEXIST)
 		return hccl_fail(HCCL_E_SYSCALL, "EI0006", "%s: %s cannot be made: %s", what, dir, strerror(errno));

@@ -246,7 +246,7 @@ static void passed_on(void **state)
 	run_paths(pass_on, 4);
 }
 
-/* Who waits long, and sleeps, hears of what comes; and of there being room again. */
+/* Who waits so long that it sleeps gets what comes, by either path.  (How soon is what a bench could tell.) */
 static void waits(struct ht_rank *r)
 {
 	uint32_t n;
@@ -536,7 +536,7 @@ static void deadlocked(void **state)
 	ht_env_restore();
 }
 
-/* Some that are written down already are dropped: nothing is written to their memory any more. */
+/* Some that are written down already are dropped: the other rank is told who did, and why. */
 static void drop(struct ht_rank *r)
 {
 	void *p = ht_device(4096, NULL);
