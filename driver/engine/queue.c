@@ -51,14 +51,14 @@ void npuemu_jfs_release(struct npuemu_jfs *q)
 static __cold void fail(struct npuemu_jfs *q, u32 status)
 {
 	if (!q->last_status)
-		q->last_status = status;
+		WRITE_ONCE(q->last_status, status);
 	if (q->state == NPUEMU_QS_ERROR)	/* flushing: there it stays */
 		return;
 	if (q->error_suspend && status != NPUEMU_ST_WR_FLUSH_ERR) {
-		q->state = NPUEMU_QS_SUSPENDED;
+		WRITE_ONCE(q->state, NPUEMU_QS_SUSPENDED);
 		return;
 	}
-	q->state = NPUEMU_QS_ERROR;
+	WRITE_ONCE(q->state, NPUEMU_QS_ERROR);
 	WRITE_ONCE(q->flush_done_due, true);
 }
 
@@ -236,15 +236,21 @@ bool npuemu_retire(struct npuemu_jfs *q, struct npuemu_wqe *w)
 		count(q, w);
 		return true;
 	}
-	/* an error completes whether it was asked for or not */
-	if (!npuemu_complete(q, w->first + w->nbb - 1, w->status, 0, false)) {
-		q->model_ns = free_at;
-		return false;
+	/*
+	 * An error completes whether it was asked for or not.  The queue's state is
+	 * first: who finds the entry may ask for it at once.  Another queue may take
+	 * the room meanwhile; then the entry comes later, by a flush.
+	 */
+	if (npuemu_jfc_room(q->jfc, false)) {
+		fail(q, w->status);
+		if (npuemu_complete(q, w->first + w->nbb - 1, w->status, 0, false)) {
+			count(q, w);
+			WRITE_ONCE(q->cnt->errors, q->cnt->errors + 1);
+			return true;
+		}
 	}
-	count(q, w);
-	WRITE_ONCE(q->cnt->errors, q->cnt->errors + 1);
-	fail(q, w->status);
-	return true;
+	q->model_ns = free_at;
+	return false;
 }
 
 bool npuemu_flush_one(struct npuemu_jfs *q, struct npuemu_wqe *w)
@@ -390,13 +396,13 @@ static void drop_all(struct npuemu_jfs *q)
 		npuemu_drop_window(q);
 	link_switch(q, q->device);
 	WRITE_ONCE(q->busy, false);
-	q->ci = 0;
-	q->pi = 0;
+	WRITE_ONCE(q->ci, 0);
+	WRITE_ONCE(q->pi, 0);
 	q->pi_raw = 0;
 	q->dwqe_seen = 0;
 	q->dwqe_used = false;
 	WRITE_ONCE(q->flush_done_due, false);
-	q->last_status = 0;
+	WRITE_ONCE(q->last_status, 0);
 	q->cause[0] = '\0';
 }
 
@@ -409,7 +415,7 @@ int npuemu_jfs_modify(struct npuemu_jfs *q, u32 state)
 	case NPUEMU_QS_READY:
 		if (q->state != NPUEMU_QS_RESET && q->state != NPUEMU_QS_SUSPENDED)
 			return -EINVAL;
-		q->last_status = 0;
+		WRITE_ONCE(q->last_status, 0);
 		q->cause[0] = '\0';
 		break;
 	case NPUEMU_QS_SUSPENDED:
@@ -424,7 +430,7 @@ int npuemu_jfs_modify(struct npuemu_jfs *q, u32 state)
 	default:
 		return -EINVAL;
 	}
-	q->state = state;
+	WRITE_ONCE(q->state, state);
 	if (unlikely(READ_ONCE(q->chip->trace)))
 		q->chip->ops->trace(q, NPUEMU_TR_STATE, q->ci, state);
 	return 0;

@@ -5,6 +5,8 @@
  * counters and causes that go with it.
  */
 #include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sys.h"
@@ -366,6 +368,52 @@ static void destroy(void **state)
 	stop(&b);
 }
 
+/* At once: another's turn is looked at from the side.  A machine with one cpu has to be lent it. */
+static void poll_hard(struct npuemu_cq *cq, struct npuemu_wc *wc)
+{
+	uint32_t i;
+
+	for (i = 1; !sys_rc(npuemu_poll(cq, wc, 1)); i++)
+		if (!(i % 4096))
+			sched_yield();
+}
+
+/* An engine thread executes, and is not through with its turn when the CQE is there. */
+static void in_a_turn(int fd, const void *arg)
+{
+	struct npuemu_queue_stat st;
+	struct npuemu_wc wc;
+	struct bench b;
+	uint32_t i;
+
+	(void)fd;
+	(void)arg;
+	setenv("NPUEMU_ASYNC", "1", 1);
+	start(&b, 0);
+	for (i = 0; i < 4000; i++) {
+		post_bad(&b, 0);
+		sys_rc(npuemu_doorbell(b.q));
+		poll_hard(b.cq, &wc);
+		st = sys_stat(b.q);
+		sys_is_status(&wc, NPUEMU_ST_REM_ACCESS_ABORT);
+		sys_true(st.state == NPUEMU_QS_ERROR && st.last_status == wc.status, "round %u: the CQE says %s, the queue state %u, %s", i,
+			 npuemu_status_str(wc.status), st.state, npuemu_status_str(st.last_status));
+		sys_true(strstr(st.cause, "token"), "round %u: the cause is \"%s\"", i, st.cause);
+		sys_revive(b.q);
+	}
+	stop(&b);
+}
+
+/* What a CQE says the queue's state says, too, for whoever has seen the CQE. */
+static void told_with_cqe(void **state)
+{
+	struct sys_child c;
+
+	(void)state;
+	sys_spawn(&c, in_a_turn, NULL, 0);
+	sys_join(&c);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -377,6 +425,7 @@ int main(void)
 		sys_test(error_suspends),
 		sys_test(reset),
 		sys_test(destroy),
+		sys_test(told_with_cqe),
 	};
 
 	sys_start();

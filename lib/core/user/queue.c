@@ -419,6 +419,11 @@ int user_queue_query(struct npuemu_queue *q, struct npuemu_queue_stat *stat)
 	struct user *u = user_of(q->ctx);
 
 	queue_stat_fill(&slot_queues(u, u->slot_index)[q->index], stat);
+	/* others read what the last turn published; ours as it is now, no older than the CQEs that are there */
+	stat->state = READ_ONCE(q->jfs.state);
+	stat->pi = READ_ONCE(q->jfs.pi);
+	stat->ci = READ_ONCE(q->jfs.ci);
+	stat->last_status = READ_ONCE(q->jfs.last_status);
 	return 0;
 }
 
