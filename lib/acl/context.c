@@ -27,7 +27,7 @@ aclError npuacl_ctx_make(struct npuacl_device *dev, bool primary, struct npuacl_
 		npuemu_slab_free(&npuacl_ctxs, ctx);
 		return ret;
 	}
-	dev->contexts++;
+	WRITE_ONCE(dev->contexts, dev->contexts + 1);
 	npuemu_slab_publish(&npuacl_ctxs, ctx);
 	*out = ctx;
 	return ACL_SUCCESS;
@@ -48,7 +48,7 @@ void npuacl_ctx_unmake(struct npuacl_ctx *ctx)
 	npuacl_graphs_release(ctx);
 	while (ctx->streams)
 		npuacl_stream_unmake(ctx->streams);
-	ctx->dev->contexts--;
+	WRITE_ONCE(ctx->dev->contexts, ctx->dev->contexts - 1);
 	if (npuacl_self.ctx == ctx)
 		npuacl_self.ctx = NULL;
 	npuemu_slab_free(&npuacl_ctxs, ctx);
