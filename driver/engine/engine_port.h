@@ -73,8 +73,10 @@ typedef int64_t s64;
 #if defined(__x86_64__)
 /* Cheaper than mfence, and unlike a C11 fence it means something to TSan. */
 #define smp_mb()		__asm__ __volatile__("lock; addl $0,-4(%%rsp)" ::: "memory", "cc")
+#define smp_mb__after_atomic()	__asm__ __volatile__("" ::: "memory")
 #else
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define smp_mb__after_atomic()	smp_mb()
 #endif
 #define xchg(p, v)		__atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
 

@@ -400,7 +400,7 @@ static enum npuacl_outcome work(struct npuacl_stream *s, struct npuacl_task *t)
 		WRITE_ONCE(s->bell_of, s->sleepy && b == t->work->bell ? b : NULL);
 		s->sleepy = false;
 		WRITE_ONCE(s->works, t->work->spins ? NPUACL_WORK_SPINS : NPUACL_WORK_YIELDS);
-		return npuacl_wait_begin(s, t, false);	/* npuacl_run() sees to the rest */
+		return NPUACL_WAIT;	/* npuacl_run() sees to the rest; how long is its own affair */
 	}
 	work_over(s, t);
 	return NPUACL_DONE;

@@ -102,7 +102,7 @@ static void enlist(struct npuacl_stream *s, bool woken, s64 now)
 	struct ready *l = &sched.list[woken];
 
 	if (!s->listed) {
-		s->listed = true;
+		WRITE_ONCE(s->listed, true);
 		s->listed_woken = woken;
 		s->listed_ns = now;
 		s->ready_next = NULL;
@@ -116,13 +116,18 @@ static void enlist(struct npuacl_stream *s, bool woken, s64 now)
 	start();
 }
 
+/* It is QUEUED, for whoever is there first: one that waits does not take it off the list. */
 static void push(struct npuacl_stream *s, bool woken)
 {
-	s64 now = npuemu_now_ns();
+	s64 now;
 
-	pthread_mutex_lock(&sched.lock);
-	enlist(s, woken, now);
-	pthread_mutex_unlock(&sched.lock);
+	smp_mb__after_atomic(); /* queued, before the look: pairs with pop() */
+	if (!READ_ONCE(s->listed)) {
+		now = npuemu_now_ns();
+		pthread_mutex_lock(&sched.lock);
+		enlist(s, woken, now);
+		pthread_mutex_unlock(&sched.lock);
+	}
 	kick(woken);
 }
 
@@ -154,8 +159,9 @@ static struct npuacl_stream *pop(s64 by)
 		WRITE_ONCE(l->first, s->ready_next);
 		if (!l->first)
 			l->last = NULL;
-		s->listed = false;
+		WRITE_ONCE(s->listed, false);
 		WRITE_ONCE(sched.ready, sched.ready - 1);
+		smp_mb(); /* off the list, before the look: pairs with push() */
 		/* somebody who waits for it may have been quicker */
 		if (npuemu_cas(&s->run, NPUACL_QUEUED, NPUACL_RUNNING))
 			break;
@@ -178,7 +184,7 @@ void npuacl_unlist(struct npuacl_stream *s)
 		WRITE_ONCE(*at, s->ready_next);
 		if (l->last == s)
 			l->last = prev;
-		s->listed = false;
+		WRITE_ONCE(s->listed, false);
 		WRITE_ONCE(sched.ready, sched.ready - 1);
 		break;
 	}
@@ -360,7 +366,7 @@ void npuacl_attend(struct npuacl_stream *s)
 void npuacl_leave(struct npuacl_stream *s)
 {
 	npuemu_fetch_add(&s->attended, -1u);
-	smp_mb(); /* gone, before the look: pairs with npuacl_run() */
+	smp_mb__after_atomic(); /* gone, before the look: pairs with npuacl_run() */
 	if (READ_ONCE(s->run) == NPUACL_PARKED && READ_ONCE(s->works) && !READ_ONCE(s->attended))
 		npuacl_watch(s);
 }

@@ -218,7 +218,7 @@ static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 {
 	s64 begin = 0, report_at = 0, idle = 0, now = 0, until;
 	u32 aborts = READ_ONCE(s->aborts), spins = 0;
-	bool tired;
+	bool tired, gave = false;
 
 	while (smp_load_acquire(&s->done) < upto && READ_ONCE(s->aborts) == aborts) {
 		if (npuacl_try_own(s)) {
@@ -238,6 +238,12 @@ static aclError wait_loop(struct npuacl_stream *s, u64 upto, s64 deadline)
 		}
 		if (READ_ONCE(s->works) == NPUACL_WORK_SPINS && spins++ < SPINS) {
 			npuemu_relax();
+			continue;
+		}
+		/* most often that is all there is to it, and no clock is needed */
+		if (READ_ONCE(s->works) && !gave) {
+			gave = true;
+			sched_yield();
 			continue;
 		}
 		now = npuemu_now_ns();
