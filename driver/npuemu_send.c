@@ -37,10 +37,10 @@ static u64 name_of(const struct npuemu_jfs *q, const struct npuemu_wqe *w)
 /* After a check that was good: is it pageable? */
 static bool is_pageable(const struct npuemu_jfs *q, const struct npuemu_sge *sge)
 {
-	const struct npuemu_local *l = &q->local[0];
+	const struct npuemu_local *l = q->local[0];
 
 	if (!npuemu_local_hit(l, sge->va, sge->len))
-		l = &q->local[1];
+		l = q->local[1];
 	return l->pageable;
 }
 

@@ -279,7 +279,7 @@ static noinline void choose_way(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(q->local); i++)
-		if (npuemu_local_hit(&q->local[i], w->sge[0].va, w->len) && q->local[i].pageable)
+		if (npuemu_local_hit(q->local[i], w->sge[0].va, w->len) && q->local[i]->pageable)
 			w->backwards = false;
 }
 

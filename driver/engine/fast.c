@@ -48,7 +48,7 @@ static bool window_open(struct npuemu_jfs *q, struct npuemu_plain *win)
 	const u64 *w = win->w;
 	u32 token_id = (u32)(w[1] >> 32) & NPUEMU_SQE_RMT_ID_MASK;
 	const struct npuemu_remote *r = &q->remote[NPUEMU_REMOTE_SLOT(token_id, w[3])];
-	const struct npuemu_local *l = &q->local[0];
+	const struct npuemu_local *l = q->local[0];
 	u32 access;
 
 	win->len = (u32)w[6];
@@ -75,7 +75,7 @@ static bool window_open(struct npuemu_jfs *q, struct npuemu_plain *win)
 	    (w[0] & NPUEMU_SQE_ORDER_MASK) == NPUEMU_SQE_ORDER_MASK)
 		return false;
 	if (!npuemu_local_hit(l, w[7], win->len))
-		l = &q->local[1];
+		l = q->local[1];
 	if (!npuemu_remote_valid(r, w[2], w[3], token_id) || (u32)w[4] != r->token_value ||
 	    !(r->access & access) ||
 	    ((u32)(w[3] >> 32) & (NPUEMU_MAX_DEVICES - 1)) != q->link_to ||

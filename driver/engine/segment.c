@@ -17,8 +17,11 @@ void npuemu_places_drop(struct npuemu_jfs *q)
 	u32 i;
 
 	q->plain.len = 0;
+	for (i = 0; i < q->nplaces; i++)
+		q->place[i].len = 0;
+	q->nplaces = 0;
 	for (i = 0; i < ARRAY_SIZE(q->local); i++)
-		q->local[i].len = 0;
+		q->local[i] = &q->place[0];
 	npuemu_once_drop(q);
 	for (i = 0; i < ARRAY_SIZE(q->remote); i++)
 		q->remote[i].seq = NULL;
@@ -36,13 +39,58 @@ static noinline bool back(struct npuemu_jfs *q, struct npuemu_wqe *w,
 	return false;
 }
 
+static struct npuemu_local *latest(struct npuemu_jfs *q, struct npuemu_local *l)
+{
+	q->local[1] = q->local[0];
+	q->local[0] = l;
+	return l;
+}
+
+/* Which place it was when the like of this address was asked for.  64 KiB are a lane's step. */
+static u8 *place_key(struct npuemu_jfs *q, u64 va)
+{
+	return &q->place_at[(va >> 16) * 0x9e3779b97f4a7c15ull >> (64 - NPUEMU_PLACE_BITS)];
+}
+
+/* Not the latest two: one from before?  In turns, each new one takes the oldest's room. */
+static struct npuemu_local *place_find(struct npuemu_jfs *q, u64 va, u64 len)
+{
+	u8 *key = place_key(q, va);
+	u32 i;
+
+	if (likely(npuemu_local_hit(&q->place[*key], va, len)))
+		return &q->place[*key];
+	for (i = 0; i < q->nplaces; i++) {
+		if (!npuemu_local_hit(&q->place[i], va, len))
+			continue;
+		*key = (u8)i;
+		return &q->place[i];
+	}
+	return NULL;
+}
+
+static struct npuemu_local *place_keep(struct npuemu_jfs *q, u64 va, const struct npuemu_local *l)
+{
+	u32 i = q->place_next;
+
+	q->place_next = (i + 1) % NPUEMU_PLACES;
+	if (q->nplaces <= i)
+		q->nplaces = i + 1;
+	q->place[i] = *l;
+	*place_key(q, va) = (u8)i;
+	return &q->place[i];
+}
+
 static noinline struct npuemu_local *local_slow(struct npuemu_jfs *q, struct npuemu_wqe *w,
 						u64 va, u64 len, bool write)
 {
-	struct npuemu_local l;
+	struct npuemu_local *known, l;
 
 	if (npuemu_local_hit(&q->once[write], va, len))
 		return &q->once[write];
+	known = place_find(q, va, len);
+	if (known)
+		return latest(q, known);
 	memset(&l, 0, sizeof(l));
 	l.write = write;
 	if (q->chip->ops->local(q->chip, va, len, &l)) {
@@ -56,19 +104,16 @@ static noinline struct npuemu_local *local_slow(struct npuemu_jfs *q, struct npu
 		q->once[write] = l;
 		return &q->once[write];
 	}
-	/* the newer of the two stays */
-	q->local[1] = q->local[0];
-	q->local[0] = l;
-	return &q->local[0];
+	return latest(q, place_keep(q, va, &l));
 }
 
 static inline struct npuemu_local *local_find(struct npuemu_jfs *q, struct npuemu_wqe *w,
 					      u64 va, u64 len, bool write)
 {
-	struct npuemu_local *l = &q->local[0];
+	struct npuemu_local *l = q->local[0];
 
 	if (!npuemu_local_hit(l, va, len)) {
-		l = &q->local[1];
+		l = q->local[1];
 		if (!npuemu_local_hit(l, va, len)) {
 			l = local_slow(q, w, va, len, write);
 			if (!l)

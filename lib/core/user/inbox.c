@@ -91,14 +91,14 @@ static const char *describe(struct user *u, struct npuemu_jfs *q, struct npuemu_
 		return NULL;
 	}
 	for (i = 0; i < w->nsge; i++) {
-		const struct npuemu_local *l = &q->local[0];
+		const struct npuemu_local *l = q->local[0];
 
 		if (!w->sge[i].len)
 			continue;
 		if (!npuemu_local_check(q, w, w->sge[i].va, w->sge[i].len, false))
 			return "local address is not good";
 		if (!npuemu_local_hit(l, w->sge[i].va, w->sge[i].len))
-			l = &q->local[1];
+			l = q->local[1];
 		if (!npuemu_local_hit(l, w->sge[i].va, w->sge[i].len) || !l->arena ||
 		    !u->arena[l->arena->device] ||
 		    l->arena != &u->arena[l->arena->device]->a)
