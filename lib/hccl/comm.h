@@ -44,7 +44,7 @@
 #include "share.h"
 
 #define HCCL_MAGIC	0x4c434348555044eeull
-#define HCCL_VERSION	4u
+#define HCCL_VERSION	5u
 #define HCCL_AHEAD	8u		/* collectives that a rank may have come to and not seen the end of */
 #define HCCL_SLOTS	(2 * HCCL_AHEAD)	/* run.c says why */
 #define HCCL_MAILS	4u		/* messages between two ranks that either may have come to and not seen the end of */
@@ -76,8 +76,9 @@ struct hccl_want {
 	u64 count;
 	u64 sum;		/* of the arrays of a V form that all ranks have to give alike */
 	u64 drops;		/* npuacl_export_drops() of its process */
+	/* not of a barrier */
 	struct hccl_ref in, out;
-};
+} __attribute__((aligned(64)));
 
 struct hccl_lane_state {
 	u32 owner;		/* rank + 1 that carries it out */
@@ -93,6 +94,7 @@ struct hccl_slot {
 	u32 algo;		/* enum hccl_algo: what they were, for who comes when they are */
 	u32 opener;		/* rank + 1 that opens it, once it can be */
 	u32 pad[9];
+	/* each in lines of its own */
 	struct hccl_lane_state lane[HCCL_MAX_RANKS];
 	struct hccl_want want[HCCL_MAX_RANKS];
 	u64 array[HCCL_MAX_RANKS][4][HCCL_MAX_RANKS];	/* V forms: counts and displs */
@@ -253,6 +255,7 @@ struct hccl_comm {
 	struct hccl_op *now;		/* the one at which this rank is */
 	struct hccl_op *newest;		/* and to which it has come, ahead of that; who runs @now uses it */
 	u32 ahead;			/* how many are between; likewise */
+	struct hccl_made *plan;		/* of the latest that had one; likewise */
 	struct npuacl_stream *parked;	/* runs it; woken by ranks of this process; atomic */
 	u8 **base;			/* [ranks * 3]: where its places are from here; NULL: not known yet */
 	struct hccl_box *box;		/* [ranks * 2]: messages to each peer, from each */
@@ -374,7 +377,9 @@ struct hccl_op {
 	struct hccl_plan *plan;
 	enum hccl_algo ran;		/* the plan's */
 	u32 lanes;			/* of the plan that have steps */
-	s64 began;			/* when its turn came; 0: it did not */
+	bool here;			/* its turn has come */
+	bool waits;			/* somebody else has to get on with it first */
+	s64 began;			/* when it had to wait; 0: it did not */
 	s64 look_at;
 	s64 others_at;			/* from when on it takes lanes of others, too; 0: at once */
 };
@@ -409,8 +414,8 @@ HcclResult hccl_issue(struct hccl_op *op, aclrtStream stream);
 /* The stream's error, after the group has failed. */
 void hccl_op_failed(struct hccl_comm *c, struct npuacl_stream *s, u32 task, const char *text);
 /* NULL: no memory.  The ranks of a process share plans. */
-struct hccl_plan *hccl_plan_get(struct hccl_comm *c, const struct hccl_op *op, struct hccl_slot *slot);
-void hccl_plan_put(struct hccl_plan *p);
+struct hccl_plan *hccl_plan_of(struct hccl_comm *c, const struct hccl_op *op, struct hccl_slot *slot);
+void hccl_plan_drop(struct hccl_comm *c);
 void hccl_plans_free(struct hccl_local *l);
 
 HcclResult hccl_stream(struct hccl_comm *c, const char *what, aclrtStream stream, struct npuacl_stream **out);

@@ -9,12 +9,15 @@
 
 struct hccl_op *hccl_op_new(struct hccl_comm *c, const char *what)
 {
-	struct hccl_op *op = calloc(1, sizeof(*op));
+	struct hccl_op *op = malloc(sizeof(*op));
 
 	if (!op) {
 		hccl_fail_say(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
 		return NULL;
 	}
+	/* else a compiler makes calloc() of it, which does not take what this thread has just freed */
+	__asm__("" : "+r"(op));
+	memset(op, 0, sizeof(*op));
 	op->work.ops = &hccl_collective;
 	op->work.spins = c->spins;
 	op->comm = c;

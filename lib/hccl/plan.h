@@ -35,7 +35,6 @@
 
 #define HCCL_MAX_RANKS	128u
 
-struct hccl_made;
 #define HCCL_MIN_CCL	64u		/* smaller is no plan at all */
 #define HCCL_CHUNK	65536u		/* a copy of it stays in a second level cache */
 #define HCCL_GRAIN	131072u
@@ -125,7 +124,6 @@ struct hccl_plan {
 	bool waits;		/* lanes for each other */
 	u64 bytes;		/* that are moved, by all lanes */
 	u64 chunk;		/* bytes that are moved at a time, so that they stay in a cache */
-	struct hccl_made *made;	/* whoever keeps it */
 	struct hccl_lane lane[];
 };
 

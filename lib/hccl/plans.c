@@ -14,7 +14,7 @@ struct hccl_made {
 	struct hccl_shape shape;
 	u64 sum;			/* V forms: of their arrays */
 	enum hccl_algo asked;
-	u32 refs;			/* atomic */
+	u32 refs;			/* ranks that went by it last; atomic */
 	struct hccl_local *local;
 	struct hccl_plan *plan;
 };
@@ -161,7 +161,6 @@ static struct hccl_made *make(struct hccl_comm *c, struct hccl_shape *s, const s
 	m->shape = *s;
 	m->asked = algo;
 	m->local = c->local;
-	m->plan->made = m;
 	return m;
 }
 
@@ -178,7 +177,7 @@ static void trim(struct hccl_local *l)
 	u32 n = 0;
 
 	while ((m = *at)) {
-		/* who had it last is through with it: pairs with hccl_plan_put() */
+		/* who had it last is through with it: pairs with put() */
 		if (++n <= KEPT || smp_load_acquire(&m->refs)) {
 			at = &m->next;
 			continue;
@@ -188,7 +187,14 @@ static void trim(struct hccl_local *l)
 	}
 }
 
-struct hccl_plan *hccl_plan_get(struct hccl_comm *c, const struct hccl_op *op, struct hccl_slot *slot)
+static void put(struct hccl_made *m)
+{
+	if (m)
+		npuemu_fetch_add(&m->refs, -1u);
+}
+
+/* It is this rank's until the next: a rank goes by one plan at a time. */
+struct hccl_plan *hccl_plan_of(struct hccl_comm *c, const struct hccl_op *op, struct hccl_slot *slot)
 {
 	const struct hccl_want *w = &op->want;
 	struct hccl_shape s = {
@@ -197,8 +203,10 @@ struct hccl_plan *hccl_plan_get(struct hccl_comm *c, const struct hccl_op *op, s
 	};
 	enum hccl_algo algo = asked(c, w->coll, &s.inter);
 	u64 sum = has_arrays(s.coll) ? sum_arrays(slot, c->ranks) : 0;
-	struct hccl_made *m;
+	struct hccl_made *m = c->plan;
 
+	if (likely(m && same(m, &s, sum, algo)))
+		return m->plan;
 	pthread_mutex_lock(&c->local->lock);
 	for (m = c->local->plans; m && !same(m, &s, sum, algo); m = m->next)
 		;
@@ -214,13 +222,15 @@ struct hccl_plan *hccl_plan_get(struct hccl_comm *c, const struct hccl_op *op, s
 	if (m)
 		npuemu_fetch_add(&m->refs, 1);
 	pthread_mutex_unlock(&c->local->lock);
+	put(c->plan);
+	c->plan = m;
 	return m ? m->plan : NULL;
 }
 
-void hccl_plan_put(struct hccl_plan *p)
+void hccl_plan_drop(struct hccl_comm *c)
 {
-	if (p)
-		npuemu_fetch_add(&p->made->refs, -1u);
+	put(c->plan);
+	c->plan = NULL;
 }
 
 void hccl_plans_free(struct hccl_local *l)

@@ -43,10 +43,11 @@ static void finish(struct hccl_op *op)
 	}
 	if (op->ticket)
 		smp_store_release(&c->ticket_done, op->ticket);
-	hccl_plan_put(op->plan);
 	op->plan = NULL;
 	/* a model's comes again */
 	op->work.bell = NULL;
+	op->here = false;
+	op->waits = false;
 	op->began = 0;
 	WRITE_ONCE(op->phase, HCCL_BEGIN);
 	WRITE_ONCE(op->seq, 0);
@@ -101,9 +102,14 @@ static void clear(struct hccl_slot *slot, u32 ranks)
 {
 	u32 i;
 
+	/* a line is asked for only if somebody was at it */
 	for (i = 0; i < ranks; i++) {
-		slot->lane[i].owner = 0;
-		slot->lane[i].done = 0;
+		struct hccl_lane_state *lane = &slot->lane[i];
+
+		if (!lane->owner && !lane->done)
+			continue;
+		lane->owner = 0;
+		lane->done = 0;
 	}
 	slot->lanes = 0;
 	slot->over = 0;
@@ -142,7 +148,7 @@ static void arrive(struct hccl_op *op)
 	op->want.seq = op->seq;
 	op->want.drops = npuacl_export_drops();
 	slot = slot_of(op);
-	slot->want[c->rank] = op->want;
+	memcpy(&slot->want[c->rank], &op->want, op->want.coll == HCCL_BARRIER ? offsetof(struct hccl_want, in) : sizeof(op->want));
 	for (k = 0; op->array && k < 4; k++)
 		memcpy(slot->array[c->rank][k], op->array + (size_t)k * c->ranks, c->ranks * sizeof(u64));
 	WRITE_ONCE(c->group->member[c->rank].begun, op->seq);
@@ -150,11 +156,18 @@ static void arrive(struct hccl_op *op)
 	op->last = one_more(c, slot);
 }
 
-/* It is this one's turn: it is timed from here. */
-static void come_to_it(struct hccl_op *op)
+static void time_it(struct hccl_op *op)
 {
 	op->began = npuemu_now_ns();
 	WRITE_ONCE(op->look_at, op->began + LOOK_NS);
+}
+
+/* It is this one's turn. */
+static void come_to_it(struct hccl_op *op)
+{
+	op->here = true;
+	if (unlikely(npuemu_log_at >= NPUEMU_LOG_DEBUG))
+		time_it(op);
 	/* in one process whoever gets on wakes the others' streams, and may do it all itself */
 	op->work.bell = op->comm->all_here ? NULL : &op->comm->group->bell;
 }
@@ -191,16 +204,21 @@ static HcclResult plan(struct hccl_op *op, struct hccl_slot *slot)
 	struct hccl_comm *c = op->comm;
 	u32 i;
 
-	op->plan = hccl_plan_get(c, op, slot);
+	op->lanes = 0;
+	op->split = false;
+	op->taken = op->want.coll == HCCL_BARRIER;	/* to have come is all */
+	if (op->taken) {
+		op->ran = HCCL_ALGO_ONE_LANE;
+		WRITE_ONCE(op->phase, HCCL_GOES);
+		return HCCL_SUCCESS;
+	}
+	op->plan = hccl_plan_of(c, op, slot);
 	if (!op->plan) {
 		hccl_group_fail(c, HCCL_E_MEMORY, "EI0011", "rank %u has no host memory for the plan of a collective", c->rank);
 		return HCCL_E_MEMORY;
 	}
 	op->ran = op->plan->algo;
 	memset(c->base, 0, 3 * c->ranks * sizeof(*c->base));
-	op->lanes = 0;
-	op->split = false;
-	op->taken = false;
 	for (i = 0; i < c->ranks; i++)
 		op->lanes += op->plan->lane[i].n > 0;
 	op->others_at = 0;
@@ -304,13 +322,25 @@ static void look_for_left(struct hccl_op *op)
 	}
 }
 
-/* Nothing to be done just now: has it gone on for too long, is everybody alive? */
+/*
+ * Nothing to be done just now: has it gone on for too long, is everybody alive?  Most are
+ * over when they are asked again, and need no clock.
+ */
 static void look(struct hccl_op *op)
 {
 	struct hccl_comm *c = op->comm;
-	s64 now = npuemu_now_ns();
 	char text[384];
+	s64 now;
 
+	if (!op->waits) {
+		op->waits = true;
+		return;
+	}
+	if (!op->began) {
+		time_it(op);
+		return;
+	}
+	now = npuemu_now_ns();
 	if (now < op->look_at)
 		return;
 	WRITE_ONCE(op->look_at, now + LOOK_NS);
@@ -341,7 +371,7 @@ static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
 		c->newest = op;
 		arrive(op);
 	}
-	if (!op->began)
+	if (!op->here)
 		come_to_it(op);
 	look_ahead(op, s);
 	slot = slot_of(op);
