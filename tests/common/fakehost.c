@@ -47,11 +47,15 @@ static int op_local(struct npuemu_chip *chip, u64 va, u64 len, struct npuemu_loc
 	u64 from = FH_VA + fh->mine_from, bytes = fh->arena_bytes - fh->mine_from;
 
 	fh->n.local++;
+	if (fh->mine_piece && va - from < bytes) {
+		from += (va - from) / fh->mine_piece * fh->mine_piece;
+		bytes = fh->mine_piece;
+	}
 	if (va - from < bytes && len <= bytes - (va - from)) {
 		out->va = from;
 		out->len = bytes;
-		out->ptr = fh->mine.a.chunk ? NULL : fh->mine.a.base + fh->mine_from;
-		out->off = fh->mine_from;
+		out->ptr = fh->mine.a.chunk ? NULL : fh->mine.a.base + (from - FH_VA);
+		out->off = from - FH_VA;
 		out->arena = &fh->mine.a;
 		out->share = &fh->mine.shares[0];
 		return 0;

@@ -111,6 +111,7 @@ struct fakehost {
 	struct fh_arena mine, theirs;
 	u64 arena_bytes;
 	u64 mine_from;		/* what of our arena is a buffer: from here to its end */
+	u64 mine_piece;		/* that are many buffers, each of so many bytes; 0: one */
 	u8 *ro;
 	struct fh_pager pg;
 	struct npuemu_peer peer;

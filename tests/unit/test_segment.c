@@ -425,12 +425,66 @@ static void local_ranges(void **state)
 			}
 }
 
+/* 8 bytes of buffer @i, which lies where @piece says, go to word @i of the peer's. */
+static void from_buffer(struct fh_queue *f, u64 piece, u32 i, u64 in)
+{
+	static u64 value;
+	struct fakehost *fh = f->fh;
+	struct fh_wqe w;
+	u64 got;
+
+	value++;
+	memcpy(fh->mine.a.base + piece * i + in, &value, 8);
+	fh_rma(&w, FH_WRITE, FH_CQE, piece * i + in, 8ull * i, 8);
+	assert_do(f, &w, FH_OK);
+	memcpy(&got, fh->theirs.a.base + 8ull * i, 8);
+	assert_int_equal(got, value);
+}
+
+/* More buffers than a queue remembers, of several sizes; what it remembers it does not ask for again. */
+static void many_buffers(void **state)
+{
+	static const u64 pieces[] = { 64, 4096, 65536 };
+	static const u32 counts[] = { 1, 2, 3, 31, 32, 33, 100 };
+	struct fh_queue *f = *state;
+	struct fakehost *fh = f->fh;
+	struct fh_wqe w;
+	u32 p, k, i, n, round, asked;
+
+	for (p = 0; p < 3; p++)
+		for (k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+			fh->mine_piece = pieces[p];
+			fh->chip.epoch++;
+			n = counts[k];
+			for (round = 0; round < 3; round++) {
+				asked = fh->n.local;
+				for (i = 0; i < n; i++)
+					from_buffer(f, pieces[p], i * 7 % n, 8 * round);
+				if (!round)
+					assert_int_equal(fh->n.local, asked + n);
+				else if (n <= NPUEMU_PLACES)
+					assert_int_equal(fh->n.local, asked);
+			}
+			/* no further than its end, though the next one is known */
+			fh_rma(&w, FH_WRITE, FH_CQE, pieces[p] - 4, 0, 8);
+			assert_refused(f, &w, FH_LOC_ACCESS);
+			/* and none of them, when the host says so */
+			fh->mine_from = pieces[p] * n;
+			fh->chip.epoch++;
+			for (i = 0; i < n; i++) {
+				fh_rma(&w, FH_WRITE, FH_CQE, pieces[p] * i, 0, 8);
+				assert_refused(f, &w, FH_LOC_ACCESS);
+			}
+			fh->mine_from = 0;
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH_WAYS(rights), BOTH_WAYS(token_value), BOTH_WAYS(token_id), BOTH_WAYS(range),
 		BOTH_WAYS(second_word), BOTH_WAYS(owner_acts), BOTH_WAYS(unknown_endpoint),
-		BOTH_WAYS(damaged_record), BOTH_WAYS(local_ranges),
+		BOTH_WAYS(damaged_record), BOTH_WAYS(local_ranges), BOTH_WAYS(many_buffers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
