@@ -76,24 +76,33 @@ struct hccl_want {
 	u64 count;
 	u64 sum;		/* of the arrays of a V form that all ranks have to give alike */
 	u64 drops;		/* npuacl_export_drops() of its process */
-	/* not of a barrier */
-	struct hccl_ref in, out;
-} __attribute__((aligned(64)));
-
-struct hccl_lane_state {
-	u32 owner;		/* rank + 1 that carries it out */
-	u32 done;		/* steps */
-	u32 pad[14];
+	/* not of a barrier; in lines of their own: mostly they are what they were a round before */
+	struct hccl_ref in __attribute__((aligned(64)));
+	struct hccl_ref out;
 };
 
+/*
+ * Slots come round again and again.  What is in one from an earlier round is told by the
+ * round, so that nobody has to clear lines that are in other cpus' caches.
+ */
+struct hccl_lane_state {
+	u64 owner;		/* round, and rank + 1 that carries it out */
+	u64 done;		/* round, and steps */
+	u64 pad[6];
+};
+
+#define HCCL_RANK_BITS	16	/* of @owner, and of a slot's @opener */
+#define HCCL_STEP_BITS	24	/* of @done */
+_Static_assert(HCCL_MAX_STEPS < 1u << HCCL_STEP_BITS, "a lane's steps can be counted");
+
 struct hccl_slot {
-	u64 seq;		/* the collective that it is for */
-	u32 arrived;		/* ranks, and the end of the one before */
+	u64 seq;		/* the collective that it is for, once that goes */
+	u32 arrived;		/* ranks, and the end of the one before; never less again */
 	u32 lanes;		/* that are done */
 	u32 over;		/* all are */
 	u32 algo;		/* enum hccl_algo: what they were, for who comes when they are */
-	u32 opener;		/* rank + 1 that opens it, once it can be */
-	u32 pad[9];
+	u64 opener;		/* round, and rank + 1 that opens it, once it can be */
+	u32 pad[8];
 	/* each in lines of its own */
 	struct hccl_lane_state lane[HCCL_MAX_RANKS];
 	struct hccl_want want[HCCL_MAX_RANKS];
@@ -187,6 +196,36 @@ struct hccl_group {
 static inline void hccl_slots_begin(struct hccl_group *g)
 {
 	g->slot[1].arrived = 1;
+}
+
+/* From 1 on; the first collective is 1, too. */
+static inline u64 hccl_round(u64 seq)
+{
+	return (seq - 1) / HCCL_SLOTS + 1;
+}
+
+static inline u64 hccl_rank_tag(u64 seq, u32 rank)
+{
+	return hccl_round(seq) << HCCL_RANK_BITS | (rank + 1);
+}
+
+/* rank + 1 of a word that may be of an earlier round; 0: nobody yet */
+static inline u32 hccl_tagged_rank(u64 word, u64 seq)
+{
+	return word >> HCCL_RANK_BITS == (hccl_round(seq) & UINT64_MAX >> HCCL_RANK_BITS) ? (u16)word : 0;
+}
+
+static inline u64 hccl_steps_tag(u64 seq, u32 steps)
+{
+	return hccl_round(seq) << HCCL_STEP_BITS | steps;
+}
+
+/* Steps of a lane that are done. */
+static inline u32 hccl_steps_done(const struct hccl_lane_state *lane, u64 seq)
+{
+	u64 done = smp_load_acquire(&lane->done);
+
+	return done >> HCCL_STEP_BITS == (hccl_round(seq) & UINT64_MAX >> HCCL_STEP_BITS) ? (u32)done & ((1u << HCCL_STEP_BITS) - 1) : 0;
 }
 
 /* ---- In this process ---------------------------------------------------------------------- */
@@ -377,6 +416,7 @@ struct hccl_op {
 	struct hccl_plan *plan;
 	enum hccl_algo ran;		/* the plan's */
 	u32 lanes;			/* of the plan that have steps */
+	u32 asked;			/* whether it gets on with them, so often */
 	bool here;			/* its turn has come */
 	bool waits;			/* somebody else has to get on with it first */
 	s64 began;			/* when it had to wait; 0: it did not */

@@ -152,9 +152,9 @@ static u32 waited_for(const struct hccl_comm *c, const struct hccl_op *op, const
 
 	if (op->phase == HCCL_ARRIVED)
 		return READ_ONCE(c->group->member[i].begun) < op->seq ? i : c->rank;
-	if (!op->plan || READ_ONCE(slot->lane[i].done) >= op->plan->lane[i].n)
+	if (!op->plan || hccl_steps_done(&slot->lane[i], op->seq) >= op->plan->lane[i].n)
 		return c->rank;
-	owner = READ_ONCE(slot->lane[i].owner);
+	owner = hccl_tagged_rank(READ_ONCE(slot->lane[i].owner), op->seq);
 	if (first)
 		return owner ? owner - 1 : c->rank;
 	return owner ? c->rank : i;
@@ -184,7 +184,7 @@ void hccl_waits_text(struct hccl_comm *c, const struct hccl_op *op, char *buf, s
 		told++;
 	}
 	/* all have come to it */
-	r = op->phase == HCCL_ARRIVED ? READ_ONCE(slot->opener) : 0;
+	r = op->phase == HCCL_ARRIVED ? hccl_tagged_rank(READ_ONCE(slot->opener), op->seq) : 0;
 	if (r && !told && n < size)
 		snprintf(buf + n, size - n, "; rank %u has to start it", r - 1);
 }

@@ -13,6 +13,7 @@
 
 #define BATCH		32u		/* steps of a lane that one doorbell starts */
 #define ANY_CPU		UINT32_MAX
+#define OWN_ASKS	20u		/* where each rank has a cpu: a look at another's lane takes its line from it */
 #define BATCH_BYTES	(64u << 10)	/* a helper's turn: with more the engine's thread would be called, too */
 
 /* ---- Places ------------------------------------------------------------------------------------ */
@@ -185,9 +186,9 @@ static bool step_of(struct hccl_op *op, struct hccl_slot *slot, const struct hcc
 	return true;
 }
 
-static bool reached(const struct hccl_slot *slot, const struct hccl_step *st)
+static bool reached(const struct hccl_op *op, const struct hccl_slot *slot, const struct hccl_step *st)
 {
-	return smp_load_acquire(&slot->lane[st->peer].done) >= st->count;
+	return hccl_steps_done(&slot->lane[st->peer], op->seq) >= st->count;
 }
 
 /* ---- Lanes ------------------------------------------------------------------------------------- */
@@ -198,7 +199,7 @@ static bool carry(struct hccl_op *op, struct hccl_slot *slot, u32 r, struct npua
 	struct hccl_lane *lane = &op->plan->lane[r];
 	struct hccl_lane_state *state = &slot->lane[r];
 	struct batch b = { .q = q };
-	u32 begin = READ_ONCE(state->done), at = begin, n;
+	u32 begin = hccl_steps_done(state, op->seq), at = begin, n;
 	bool good = true;
 
 	while (at < lane->n && good) {
@@ -208,7 +209,7 @@ static bool carry(struct hccl_op *op, struct hccl_slot *slot, u32 r, struct npua
 			if (b.bytes && st->kind != HCCL_WAIT && b.bytes + st->bytes > BATCH_BYTES)
 				break;
 			if (st->kind == HCCL_WAIT) {
-				if (!reached(slot, st))
+				if (!reached(op, slot, st))
 					break;
 				continue;
 			}
@@ -218,7 +219,7 @@ static bool carry(struct hccl_op *op, struct hccl_slot *slot, u32 r, struct npua
 		if (!n || !good)
 			break;
 		at += n;
-		smp_store_release(&state->done, at);
+		smp_store_release(&state->done, hccl_steps_tag(op->seq, at));
 		/* another may have waited for that */
 		if (op->plan->waits)
 			npuacl_ring(&op->comm->group->bell, op->comm->queued ? INT32_MAX : 1);
@@ -256,6 +257,15 @@ static bool is_of_cpu(const struct hccl_comm *c, u32 r, u32 cpu)
 	return r * c->cpus / c->ranks == cpu;
 }
 
+/* If nobody is at it, and something of it is left. */
+static bool take(const struct hccl_op *op, struct hccl_lane_state *state, u32 r)
+{
+	u64 was = READ_ONCE(state->owner);
+
+	return !hccl_tagged_rank(was, op->seq) && hccl_steps_done(state, op->seq) < op->plan->lane[r].n &&
+	       npuemu_cas(&state->owner, was, hccl_rank_tag(op->seq, op->comm->rank));
+}
+
 /* One look at all lanes; those of @cpu alone, or all.  Did any get on? */
 static bool go_through(struct hccl_op *op, struct hccl_slot *slot, bool own, u32 cpu, struct npuacl_sdma **q)
 {
@@ -270,8 +280,7 @@ static bool go_through(struct hccl_op *op, struct hccl_slot *slot, bool own, u32
 		state = &slot->lane[r];
 		if (cpu != ANY_CPU && !is_of_cpu(c, r, cpu))
 			continue;
-		if (READ_ONCE(state->done) >= op->plan->lane[r].n || READ_ONCE(state->owner) ||
-		    !npuemu_cas(&state->owner, 0, c->rank + 1))
+		if (!take(op, state, r))
 			continue;
 		if (!*q)
 			*q = npuacl_sdma_take(c->dev, &err);
@@ -279,7 +288,7 @@ static bool go_through(struct hccl_op *op, struct hccl_slot *slot, bool own, u32
 			hccl_group_fail(c, HCCL_E_RUNTIME, "EI9999", "rank %u: %s", c->rank, npuacl_self.message);
 		else
 			on |= carry(op, slot, r, *q);
-		smp_store_release(&state->owner, 0);
+		smp_store_release(&state->owner, hccl_round(op->seq) << HCCL_RANK_BITS);
 	}
 	return on;
 }
@@ -290,7 +299,8 @@ bool hccl_lanes_carry(struct hccl_op *op, struct hccl_slot *slot)
 	struct hccl_comm *c = op->comm;
 	struct npuacl_sdma *q = NULL;
 	/* a lane's queue is its rank's */
-	bool on, own = c->queued || (op->others_at && npuemu_now_ns() < op->others_at);
+	bool on, own = c->queued || (op->others_at && npuemu_now_ns() < op->others_at) ||
+		(c->spins && op->asked++ < OWN_ASKS && op->lanes > 1);
 	u32 cpu = own || c->spins || !may_be_cached(c, op) ? ANY_CPU : this_cpu(c);
 
 	do {

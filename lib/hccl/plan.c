@@ -14,7 +14,7 @@ static void append(struct hccl_plan *p, u32 rank, struct hccl_step step)
 
 	if (lane->n == lane->room) {
 		u32 room = lane->room ? lane->room * 2 : 8;
-		struct hccl_step *more = realloc(lane->step, room * sizeof(*more));
+		struct hccl_step *more = room > HCCL_MAX_STEPS ? NULL : realloc(lane->step, room * sizeof(*more));
 
 		if (!more) {
 			p->failed = true;

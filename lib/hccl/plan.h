@@ -34,6 +34,7 @@
 #include "core.h"
 
 #define HCCL_MAX_RANKS	128u
+#define HCCL_MAX_STEPS	((1u << 24) - 1)	/* of a lane: more take more host memory than there is */
 
 #define HCCL_MIN_CCL	64u		/* smaller is no plan at all */
 #define HCCL_CHUNK	65536u		/* a copy of it stays in a second level cache */

@@ -5,7 +5,7 @@
  *
  * A rank that comes to it writes down what it wants in a slot of the group, and counts
  * itself; the end of the collective before counts as well.  Who completes the count sees
- * whether all want the same, makes a later slot ready, and opens this one.  From then on
+ * whether all want the same, and opens the slot.  From then on
  * every rank that is asked carries out what lanes it can get hold of (lanes.c).  When all
  * lanes are done everybody's buffers are, and each rank goes on as soon as it sees that.
  *
@@ -16,7 +16,7 @@
  *
  * A rank is at most HCCL_AHEAD collectives from the oldest that it has not seen the end of.  When
  * all have come to one, all have left the one HCCL_AHEAD before; so twice as many slots are
- * enough, and what is made ready is the slot of the one HCCL_AHEAD later.
+ * enough: when a rank comes to one again, all have left what it was for.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -98,43 +98,35 @@ static struct hccl_slot *slot_of(const struct hccl_op *op)
 	return &op->comm->group->slot[op->seq % HCCL_SLOTS];
 }
 
-static void clear(struct hccl_slot *slot, u32 ranks)
-{
-	u32 i;
-
-	/* a line is asked for only if somebody was at it */
-	for (i = 0; i < ranks; i++) {
-		struct hccl_lane_state *lane = &slot->lane[i];
-
-		if (!lane->owner && !lane->done)
-			continue;
-		lane->owner = 0;
-		lane->done = 0;
-	}
-	slot->lanes = 0;
-	slot->over = 0;
-	slot->opener = 0;
-	WRITE_ONCE(slot->arrived, 0);
-}
-
 void hccl_slots_clear(struct hccl_comm *c)
 {
 	u32 i;
 
-	for (i = 0; i < HCCL_SLOTS; i++) {
-		clear(&c->group->slot[i], c->ranks);
-		c->group->slot[i].seq = 0;
-	}
+	for (i = 0; i < HCCL_SLOTS; i++)
+		memset(&c->group->slot[i], 0, offsetof(struct hccl_slot, want));
 	hccl_slots_begin(c->group);
 }
 
-/* Are all ranks at it, and the one before is over? */
-static bool one_more(const struct hccl_comm *c, struct hccl_slot *slot)
+/* Are all ranks at collective @seq, and the one before is over? */
+static bool one_more(const struct hccl_comm *c, u64 seq)
 {
-	if (npuemu_fetch_add(&slot->arrived, 1) < c->ranks)
+	struct hccl_slot *slot = &c->group->slot[seq % HCCL_SLOTS];
+
+	if (npuemu_fetch_add(&slot->arrived, 1) + 1 != (u32)hccl_round(seq) * (c->ranks + 1))
 		return false;
-	WRITE_ONCE(slot->opener, c->rank + 1);
+	WRITE_ONCE(slot->opener, hccl_rank_tag(seq, c->rank));
 	return true;
+}
+
+/* Others have it in their caches, and will not ask for it again if it stays as it is. */
+static void write_want(struct hccl_want *to, const struct hccl_want *want)
+{
+	const size_t refs = offsetof(struct hccl_want, in);
+
+	memcpy(to, want, refs);
+	if (want->coll == HCCL_BARRIER || !memcmp(&to->in, &want->in, sizeof(*want) - refs))
+		return;
+	memcpy(&to->in, &want->in, sizeof(*want) - refs);
 }
 
 static void arrive(struct hccl_op *op)
@@ -148,12 +140,12 @@ static void arrive(struct hccl_op *op)
 	op->want.seq = op->seq;
 	op->want.drops = npuacl_export_drops();
 	slot = slot_of(op);
-	memcpy(&slot->want[c->rank], &op->want, op->want.coll == HCCL_BARRIER ? offsetof(struct hccl_want, in) : sizeof(op->want));
+	write_want(&slot->want[c->rank], &op->want);
 	for (k = 0; op->array && k < 4; k++)
 		memcpy(slot->array[c->rank][k], op->array + (size_t)k * c->ranks, c->ranks * sizeof(u64));
 	WRITE_ONCE(c->group->member[c->rank].begun, op->seq);
 	WRITE_ONCE(op->phase, HCCL_ARRIVED);
-	op->last = one_more(c, slot);
+	op->last = one_more(c, op->seq);
 }
 
 static void time_it(struct hccl_op *op)
@@ -205,6 +197,7 @@ static HcclResult plan(struct hccl_op *op, struct hccl_slot *slot)
 	u32 i;
 
 	op->lanes = 0;
+	op->asked = 0;
 	op->split = false;
 	op->taken = op->want.coll == HCCL_BARRIER;	/* to have come is all */
 	if (op->taken) {
@@ -245,7 +238,7 @@ void hccl_op_over(struct hccl_op *op, struct hccl_slot *slot)
 
 	smp_store_release(&slot->over, 1);
 	/* then this rank is at the next one, too, and opens it when it comes to it: at once */
-	if (one_more(c, &c->group->slot[(op->seq + 1) % HCCL_SLOTS]) && likely(op->next))
+	if (one_more(c, op->seq + 1) && likely(op->next))
 		op->next->last = true;
 	if (READ_ONCE(slot->seq) == op->seq)
 		npuacl_ring(&c->group->bell, INT32_MAX);
@@ -259,7 +252,8 @@ static void open_slot(struct hccl_op *op, struct hccl_slot *slot)
 	op->last = false;
 	if (!hccl_wants_agree(c, slot))
 		return;
-	clear(&c->group->slot[(op->seq + HCCL_AHEAD) % HCCL_SLOTS], c->ranks);
+	WRITE_ONCE(slot->lanes, 0);
+	WRITE_ONCE(slot->over, 0);
 	if (plan(op, slot))
 		return;
 	slot->algo = op->ran;
