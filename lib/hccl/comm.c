@@ -186,6 +186,7 @@ void hccl_comm_unmake(struct hccl_comm *c)
 	if (local)
 		hccl_group_leave(c);
 	hccl_plan_drop(c);
+	hccl_ops_drop(c);
 	hccl_res_unmake(c);
 	if (c->peer && c->local)
 		hccl_peers_close(c);

@@ -291,6 +291,9 @@ struct hccl_comm {
 	u64 ticket, ticket_done;	/* collectives issued, and over */
 	u64 begun;			/* likewise, models' among them: the group's count */
 	u32 in_flight;			/* of all kinds, issued and not over; atomic */
+	u32 taking;			/* somebody is at @spare; atomic */
+	struct hccl_op *spare;		/* collectives that are over, to be issued again */
+	struct hccl_op *back;		/* likewise, given back meanwhile; atomic */
 	struct hccl_op *now;		/* the one at which this rank is */
 	struct hccl_op *newest;		/* and to which it has come, ahead of that; who runs @now uses it */
 	u32 ahead;			/* how many are between; likewise */
@@ -409,7 +412,7 @@ struct hccl_op {
 	bool taken;			/* each lane is done, or somebody is at it until it is: there is nothing to look for */
 	u64 ticket;			/* its place among those issued; 0: of a model */
 	u64 seq;			/* among those begun */
-	struct hccl_op *next;		/* this rank has come to it ahead of its turn */
+	struct hccl_op *next;		/* this rank has come to it ahead of its turn; or the next that is spare */
 	enum hccl_phase phase;
 	struct hccl_want want;
 	u64 *array;			/* V forms: 4 of ranks: counts and displs to send, to receive; NULL */
@@ -449,6 +452,8 @@ static inline u64 hccl_is_at(const struct hccl_member *m)
 
 struct hccl_op *hccl_op_new(struct hccl_comm *c, const char *what);
 void hccl_op_free(struct hccl_op *op);
+/* All that are spare, when nothing is issued any more. */
+void hccl_ops_drop(struct hccl_comm *c);
 /* To a stream; takes @op, also if it fails. */
 HcclResult hccl_issue(struct hccl_op *op, aclrtStream stream);
 /* The stream's error, after the group has failed. */

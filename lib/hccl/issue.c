@@ -7,16 +7,63 @@
 #include "comm.h"
 #include "graph.h"
 
+#define SPARE	128u	/* what a rank keeps at least that many of, if it had them in flight */
+
+/*
+ * Who issues takes, and whoever carries out gives back: often another thread, and malloc() is
+ * slow at that.  Of two who take at the same time one goes without.
+ */
+static struct hccl_op *take_spare(struct hccl_comm *c)
+{
+	struct hccl_op *op;
+
+	if (xchg(&c->taking, 1))
+		return NULL;
+	op = c->spare ? c->spare : xchg(&c->back, NULL);
+	c->spare = op ? op->next : NULL;
+	smp_store_release(&c->taking, 0);
+	return op;
+}
+
+static void give_back(struct hccl_comm *c, struct hccl_op *op)
+{
+	struct hccl_op *head = READ_ONCE(c->back);
+
+	if (READ_ONCE(c->in_flight) > SPARE) {
+		free(op);
+		return;
+	}
+	do {
+		op->next = head;
+	} while (!__atomic_compare_exchange_n(&c->back, &head, op, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+static void free_list(struct hccl_op *op)
+{
+	struct hccl_op *next;
+
+	for (; op; op = next) {
+		next = op->next;
+		free(op);
+	}
+}
+
+void hccl_ops_drop(struct hccl_comm *c)
+{
+	free_list(c->spare);
+	free_list(c->back);
+}
+
 struct hccl_op *hccl_op_new(struct hccl_comm *c, const char *what)
 {
-	struct hccl_op *op = malloc(sizeof(*op));
+	struct hccl_op *op = take_spare(c);
 
+	if (!op)
+		op = aligned_alloc(_Alignof(struct hccl_op), sizeof(*op));
 	if (!op) {
 		hccl_fail_say(HCCL_E_MEMORY, "EI0011", "%s: out of host memory", what);
 		return NULL;
 	}
-	/* else a compiler makes calloc() of it, which does not take what this thread has just freed */
-	__asm__("" : "+r"(op));
 	memset(op, 0, sizeof(*op));
 	op->work.ops = &hccl_collective;
 	op->work.spins = c->spins;
@@ -32,7 +79,7 @@ void hccl_op_free(struct hccl_op *op)
 	hccl_ref_drop(op->comm, &op->want.in);
 	hccl_ref_drop(op->comm, &op->want.out);
 	free(op->array);
-	free(op);
+	give_back(op->comm, op);
 }
 
 HcclResult hccl_stream(struct hccl_comm *c, const char *what, aclrtStream stream, struct npuacl_stream **out)
