@@ -48,14 +48,20 @@ enum bed {
 	SLEEPS,
 };
 
-static void kick(bool urgent)
+/* After a full fence behind what there is to do: pairs with go_to_bed(). */
+static void kick_fenced(bool urgent)
 {
-	smp_mb(); /* what there is to do, before the look: pairs with go_to_bed() */
 	if (!urgent && READ_ONCE(sched.bed) < SLEEPS)
 		return;
 	npuemu_fetch_add(&sched.kick, 1);
 	if (READ_ONCE(sched.bed) != UP)
 		npuemu_futex_wake(&sched.kick, 1);
+}
+
+static void kick(bool urgent)
+{
+	smp_mb();
+	kick_fenced(urgent);
 }
 
 void npuacl_nudge(void)
@@ -122,12 +128,14 @@ static void push(struct npuacl_stream *s, bool woken)
 	s64 now;
 
 	smp_mb__after_atomic(); /* queued, before the look: pairs with pop() */
-	if (!READ_ONCE(s->listed)) {
-		now = npuemu_now_ns();
-		pthread_mutex_lock(&sched.lock);
-		enlist(s, woken, now);
-		pthread_mutex_unlock(&sched.lock);
+	if (READ_ONCE(s->listed)) {
+		kick_fenced(woken);
+		return;
 	}
+	now = npuemu_now_ns();
+	pthread_mutex_lock(&sched.lock);
+	enlist(s, woken, now);
+	pthread_mutex_unlock(&sched.lock);
 	kick(woken);
 }
 
@@ -193,8 +201,12 @@ void npuacl_unlist(struct npuacl_stream *s)
 
 void npuacl_wake_idle(struct npuacl_stream *s)
 {
-	smp_mb(); /* issued, before the look at run: pairs with the end of npuacl_run() */
-	if (READ_ONCE(s->run) == NPUACL_IDLE && npuemu_cas(&s->run, NPUACL_IDLE, NPUACL_QUEUED))
+	if (READ_ONCE(s->run) != NPUACL_IDLE) {
+		smp_mb(); /* issued, before the look at run: pairs with the end of npuacl_run() */
+		if (READ_ONCE(s->run) != NPUACL_IDLE)
+			return;
+	}
+	if (npuemu_cas(&s->run, NPUACL_IDLE, NPUACL_QUEUED))
 		push(s, false);
 }
 

@@ -382,6 +382,8 @@ static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
 	if (hccl_group_broken(c))
 		return failed(op, s, task);
 	look(op);
+	if (READ_ONCE(c->local->refs) < 2)	/* nobody else here */
+		return false;
 	/* from here on whoever gets it done wakes us, if it is of this process */
 	smp_store_release(&c->parked, s);
 	smp_mb(); /* said, before the look: pairs with hccl_wake_local() */
