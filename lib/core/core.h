@@ -88,6 +88,8 @@ struct npuemu_slab {
 	u8 *base;
 	u32 *state;		/* a word each: 0 free, else alive */
 	u32 used;		/* high water mark */
+	u32 live;		/* taken; atomic */
+	u32 most;		/* that were, at a time */
 	u32 next;		/* where to look for a free one */
 	pthread_mutex_t lock;
 };

@@ -18,9 +18,11 @@ static void *reserve(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+#define STALE	64u	/* so many others come before a freed one's place is given away again */
+
 static void *take(struct npuemu_slab *s)
 {
-	u32 i, k;
+	u32 i, k, live, among;
 
 	if (!s->base) {
 		u8 *base = reserve(s->size * s->max);
@@ -31,16 +33,21 @@ static void *take(struct npuemu_slab *s)
 		WRITE_ONCE(s->state, state);
 		smp_store_release(&s->base, base);
 	}
-	for (i = 0; i < s->max; i++) {
-		k = s->next + i < s->max ? s->next + i : s->next + i - s->max;
-		if (!READ_ONCE(s->state[k])) {
-			WRITE_ONCE(s->state[k], 1);
-			/* the next one elsewhere: a stale handle stays stale for long */
-			s->next = k + 1 == s->max || k + 1 > s->used + 16 ? 0 : k + 1;
-			if (k >= s->used)
-				WRITE_ONCE(s->used, k + 1);
-			return s->base + s->size * k;
-		}
+	live = READ_ONCE(s->live) + 1;
+	if (live > s->most)
+		s->most = live;
+	/* in turn, and no more than that many: memory that was once used stays with the process */
+	among = s->most + STALE < s->max ? s->most + STALE : s->max;
+	for (i = 0; i < among; i++) {
+		k = (s->next + i) % among;
+		if (READ_ONCE(s->state[k]))
+			continue;
+		WRITE_ONCE(s->state[k], 1);
+		npuemu_fetch_add(&s->live, 1);
+		s->next = k + 1;
+		if (k >= s->used)
+			WRITE_ONCE(s->used, k + 1);
+		return s->base + s->size * k;
 	}
 	return NULL;
 }
@@ -75,6 +82,7 @@ bool npuemu_slab_retire(struct npuemu_slab *s, void *obj)
 void npuemu_slab_free(struct npuemu_slab *s, void *obj)
 {
 	smp_store_release(state_of(s, obj), 0);
+	npuemu_fetch_add(&s->live, -1u);
 }
 
 void npuemu_slab_forget(struct npuemu_slab *s, const struct npuemu *ctx)
@@ -95,6 +103,8 @@ void npuemu_slab_fork(struct npuemu_slab *s)
 {
 	s->base = NULL;
 	s->used = 0;
+	s->live = 0;
+	s->most = 0;
 	s->next = 0;
 	pthread_mutex_init(&s->lock, NULL);
 }
