@@ -8,8 +8,9 @@
  * plan of lanes (plan.h), and every rank that waits carries out lanes, its own or
  * others'.  So a collective needs nobody to be switched to: who comes last can do it all.
  *
- *   hccl.c       the collectives' public functions
- *   issue.c      arguments checked, a collective put on a stream
+ *   hccl.c       the collectives' public functions: arguments checked
+ *   issue.c      a collective put on a stream
+ *   stage.c      buffers that overlap
  *   run.c        a collective begins, opens and ends
  *   lanes.c      what it does is carried out
  *   plans.c      the plan that a collective goes by
@@ -415,6 +416,8 @@ struct hccl_op {
 	struct hccl_op *next;		/* this rank has come to it ahead of its turn; or the next that is spare */
 	enum hccl_phase phase;
 	struct hccl_want want;
+	struct npuemu_buf *stage;	/* copy of what is sent: stage.c */
+	u64 staged, stage_bytes;	/* where that is */
 	u64 *array;			/* V forms: 4 of ranks: counts and displs to send, to receive; NULL */
 	struct hccl_plan *plan;
 	enum hccl_algo ran;		/* the plan's */
@@ -456,6 +459,19 @@ void hccl_op_free(struct hccl_op *op);
 void hccl_ops_drop(struct hccl_comm *c);
 /* To a stream; takes @op, also if it fails. */
 HcclResult hccl_issue(struct hccl_op *op, aclrtStream stream);
+/* ---- stage.c -------------------------------------------------------------------------------------------------- */
+
+/* Where a rank has its buffers, and how much of them counts. */
+struct hccl_ends {
+	u64 in, in_bytes, out, out_bytes;
+};
+
+/* What is sent is copied before, if it has to be. */
+HcclResult hccl_stage(struct hccl_op *op, const struct hccl_ends *e);
+/* That copy, on the stream. */
+aclError hccl_stage_fill(struct hccl_op *op, struct npuacl_stream *s);
+void hccl_stage_drop(struct hccl_op *op);
+
 /* The stream's error, after the group has failed. */
 void hccl_op_failed(struct hccl_comm *c, struct npuacl_stream *s, u32 task, const char *text);
 /* NULL: no memory.  The ranks of a process share plans. */

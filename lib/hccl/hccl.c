@@ -13,6 +13,7 @@ struct call {
 	struct hccl_comm *c;
 	struct hccl_op *op;
 	aclrtStream stream;
+	struct hccl_ends ends;
 	HcclResult ret;
 };
 
@@ -28,8 +29,8 @@ static void begin(struct call *k, const char *what, HcclComm comm, aclrtStream s
 {
 	char why[200];
 
+	memset(k, 0, sizeof(*k));
 	k->what = what;
-	k->op = NULL;
 	k->stream = stream;
 	k->ret = hccl_comm(comm, what, &k->c);
 	if (!k->ret)
@@ -83,22 +84,34 @@ static void root(struct call *k, u32 rank)
 	k->op->want.root = rank;
 }
 
-/* A buffer of @count elements times @times. */
-static void buffer(struct call *k, const char *role, const void *buf, u64 count, u32 times, struct hccl_ref *ref)
-{
-	if (k->ret)
-		return;
-	if (!buf)
-		fail(k, hccl_fail(HCCL_E_PTR, "EI0003", "%s: %s is NULL", k->what, role));
-	else
-		fail(k, hccl_ref_make(k->c, k->what, role, buf, count * times * hccl_type_bytes(k->op->want.type), ref));
-}
-
 #define IN(k)	(&(k)->op->want.in)
 #define OUT(k)	(&(k)->op->want.out)
 
+/* A buffer of @count elements times @times. */
+static void buffer(struct call *k, const char *role, const void *buf, u64 count, u32 times, struct hccl_ref *ref)
+{
+	u64 bytes;
+
+	if (k->ret)
+		return;
+	bytes = count * times * hccl_type_bytes(k->op->want.type);
+	if (!buf)
+		fail(k, hccl_fail(HCCL_E_PTR, "EI0003", "%s: %s is NULL", k->what, role));
+	else
+		fail(k, hccl_ref_make(k->c, k->what, role, buf, bytes, ref));
+	if (ref == IN(k)) {
+		k->ends.in = (u64)(uintptr_t)buf;
+		k->ends.in_bytes = bytes;
+	} else {
+		k->ends.out = (u64)(uintptr_t)buf;
+		k->ends.out_bytes = bytes;
+	}
+}
+
 static HcclResult end(struct call *k)
 {
+	if (!k->ret)
+		k->ret = hccl_stage(k->op, &k->ends);
 	if (k->ret) {
 		hccl_op_free(k->op);
 		return k->ret;

@@ -78,6 +78,7 @@ void hccl_op_free(struct hccl_op *op)
 		return;
 	hccl_ref_drop(op->comm, &op->want.in);
 	hccl_ref_drop(op->comm, &op->want.out);
+	hccl_stage_drop(op);
 	free(op->array);
 	give_back(op->comm, op);
 }
@@ -136,8 +137,10 @@ HcclResult hccl_issue(struct hccl_op *op, aclrtStream stream)
 	npuemu_fetch_add(&c->in_flight, 1);
 	if (once)
 		op->ticket = c->ticket + 1;
+	err = hccl_stage_fill(op, s);
 	/* once it is submitted it may be over, and gone */
-	err = npuacl_submit(s, &t, NULL);
+	if (!err)
+		err = npuacl_submit(s, &t, NULL);
 	if (!err && once)
 		c->ticket++;
 	pthread_mutex_unlock(&c->lock);
