@@ -41,6 +41,43 @@ static HcclResult settings(const char *what, struct hccl_comm *c, const HcclComm
 	return ret ? hccl_fail_why((HcclResult)ret, what, why) : HCCL_SUCCESS;
 }
 
+/* Those of this process, one after the other; NULL: the first, or no more. */
+static struct hccl_comm *next_of(const struct hccl_comm *c)
+{
+	u32 i = c ? (u32)((size_t)((const u8 *)c - hccl_comms.base) / hccl_comms.size) + 1 : 0;
+	struct hccl_comm *next;
+
+	for (; i < READ_ONCE(hccl_comms.used); i++) {
+		next = (struct hccl_comm *)(hccl_comms.base + (size_t)i * hccl_comms.size);
+		if (npuemu_slab_alive(&hccl_comms, next))
+			return next;
+	}
+	return NULL;
+}
+
+static HcclResult own_name(const char *what, const struct hccl_comm *c, const struct hccl_local *local)
+{
+	const char *name = c->cfg.name[0] ? c->cfg.name : local->group->name;
+	const struct hccl_comm *other = NULL;
+
+	while ((other = next_of(other)))
+		if (other->dev == c->dev && !strcmp(other->name, name))
+			return hccl_fail(HCCL_E_PARA, "EI0003", "%s: there is a communicator \"%s\" on device %u: each needs a name of its own (hcclCommName, or subCommId)",
+					 what, name, c->dev->id);
+	return HCCL_SUCCESS;
+}
+
+HcclResult hccl_first_by_table(const char *what, const struct npuacl_device *dev)
+{
+	const struct hccl_comm *c = NULL;
+
+	while ((c = next_of(c)))
+		if (c->dev == dev && c->by_table)
+			return hccl_fail(HCCL_E_UNAVAIL, "EI0003", "%s: device %u has a communicator of a rank table already, as rank %u of %u: HcclCommDestroy comes first",
+					 what, dev->id, c->rank, c->ranks);
+	return HCCL_SUCCESS;
+}
+
 static HcclResult buffers(const char *what, struct hccl_comm *c)
 {
 	aclError ret;
@@ -100,6 +137,8 @@ HcclResult hccl_comm_make(const char *what, struct npuacl_device *dev, u32 ranks
 	ret = hccl_res_make(c, what);
 	if (!ret)
 		ret = settings(what, c, config);
+	if (!ret)
+		ret = own_name(what, c, local);
 	if (!ret)
 		ret = transport(what, c);
 	if (!ret)
@@ -274,8 +313,11 @@ HcclResult HcclCommDestroy(HcclComm comm)
 	if (ret)
 		return ret;
 	if (!idle(c))
-		return hccl_fail(HCCL_E_AGAIN, "EI0003", "%s: %u operations of it, and some of %u of its channels and threads, are not over, or recorded in models: synchronize their streams before",
-				 what, READ_ONCE(c->in_flight), busy(c));
+		return READ_ONCE(c->in_flight) ?
+			hccl_fail(HCCL_E_AGAIN, "EI0003", "%s: %u of its operations are not over, or recorded in models: synchronize their streams before",
+				  what, READ_ONCE(c->in_flight)) :
+			hccl_fail(HCCL_E_AGAIN, "EI0003", "%s: operations of %u of its channels and threads are not over, or recorded in models: synchronize their streams before",
+				  what, busy(c));
 	hccl_state_tell(comm, HCCL_COMM_STATE_PHASE_DESTROY_PRE);
 	/* of two threads that destroy it one does */
 	if (!npuemu_slab_retire(&hccl_comms, c))
@@ -322,19 +364,20 @@ HcclResult HcclGetCommName(HcclComm comm, char *commName)
 		return ret;
 	if (!commName)
 		return hccl_fail(HCCL_E_PTR, "EI0003", "HcclGetCommName: commName is NULL");
-	memcpy(commName, c->name, sizeof(c->name));
+	if (strlen(c->name) >= COMM_NAME_MAX_LENGTH)
+		return hccl_fail(HCCL_E_PARA, "EI0003", "HcclGetCommName: \"%s\" has %u characters, and with its end there is no room for it", c->name,
+				 COMM_NAME_MAX_LENGTH);
+	memcpy(commName, c->name, COMM_NAME_MAX_LENGTH);
 	return HCCL_SUCCESS;
 }
 
 static struct hccl_comm *named(const char *name)
 {
-	struct hccl_comm *c, *found = NULL;
+	struct hccl_comm *c = NULL, *found = NULL;
 	struct npuacl_ctx *ctx = npuacl_self.ctx;
-	u32 i;
 
-	for (i = 0; i < READ_ONCE(hccl_comms.used); i++) {
-		c = (struct hccl_comm *)(hccl_comms.base + (size_t)i * hccl_comms.size);
-		if (!npuemu_slab_alive(&hccl_comms, c) || strcmp(c->name, name))
+	while ((c = next_of(c))) {
+		if (strcmp(c->name, name))
 			continue;
 		/* the ranks of a process have it by one name: the caller's device says which */
 		if (!found || (ctx && c->dev == ctx->dev))

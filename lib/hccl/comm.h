@@ -311,9 +311,10 @@ struct hccl_comm {
 	u32 server[HCCL_MAX_RANKS];
 	u32 servers;
 	bool is_sub;			/* of HcclCreateSubCommConfig */
+	bool by_table;			/* of a rank table */
 	struct hccl_res res;
 	u32 error;			/* told by HcclGetCommAsyncError: HcclResult */
-	char name[HCCL_NAME];
+	char name[HCCL_NAME + 1];	/* HcclCommConfig's need not end */
 };
 
 extern struct npuemu_slab hccl_comms;
@@ -390,6 +391,8 @@ void hccl_begin(void);
 /* All have come to a group of this process's: nobody needs it to find it any more.  NULL: all. */
 void hccl_roots_release(const struct hccl_local *l);
 void hccl_roots_fork(void);
+/* A device takes part in one communicator of a rank table at a time. */
+HcclResult hccl_first_by_table(const char *what, const struct npuacl_device *dev);
 /* After all have joined. */
 HcclResult hccl_comm_ready(const char *what, struct hccl_comm *c);
 void hccl_comm_unmake(struct hccl_comm *c);

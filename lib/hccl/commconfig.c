@@ -157,21 +157,36 @@ static int take_symwin(struct hccl_config *c, const struct comm *m)
 	return HCCL_SUCCESS;
 }
 
-/* Any value will do. */
-static void take_rest(struct hccl_config *c, const struct comm *m)
+static int take_network(struct hccl_config *c, const struct comm *m)
 {
 	u32 v;
 
+	if (GET(m, 5, hcclRdmaTrafficClass, v) && v != HCCL_NOT_SET) {
+		if (v > 255 || v % 4)
+			return bad(m, "hcclRdmaTrafficClass is %u; expected a multiple of 4 from 0 to 255, or 0xffffffff: not set", v);
+		c->rdma_tc = v;
+	}
+	if (GET(m, 5, hcclRdmaServiceLevel, v) && v != HCCL_NOT_SET) {
+		if (v > 7)
+			return bad(m, "hcclRdmaServiceLevel is %u; expected 0 to 7, or 0xffffffff: not set", v);
+		c->rdma_sl = v;
+	}
+	if (GET(m, 10, hcclQos, v) && v != HCCL_NOT_SET) {
+		if (v > 7)
+			return bad(m, "hcclQos is %u; expected 0 to 7, or 0xffffffff: not set", v);
+		c->qos = v;
+	}
+	return HCCL_SUCCESS;
+}
+
+/* Any value will do. */
+static void take_rest(struct hccl_config *c, const struct comm *m)
+{
 	GET_TEXT(m, 2, hcclCommName, c->name);
 	GET_TEXT(m, 3, hcclUdi, c->udi);
 	GET_TEXT(m, 9, hcclBufferName, c->buffer_name);
-	if (GET(m, 5, hcclRdmaTrafficClass, v) && v != HCCL_NOT_SET)
-		c->rdma_tc = v;
-	if (GET(m, 5, hcclRdmaServiceLevel, v) && v != HCCL_NOT_SET)
-		c->rdma_sl = v;
 	GET(m, 6, hcclWorldRankID, c->world_rank);
 	GET(m, 6, hcclJobID, c->job);
-	GET(m, 10, hcclQos, c->qos);
 	GET(m, 11, hcclChannelSqDepth, c->sq_depth);
 }
 
@@ -200,7 +215,7 @@ static int check_info(const struct comm *m)
 int hccl_config_apply(struct hccl_config *c, const HcclCommConfig *comm, char *why, size_t room)
 {
 	static int (*const take[])(struct hccl_config *c, const struct comm *m) = {
-		take_sizes, take_mode, take_zero_copy, take_exec, take_text, take_symwin,
+		take_sizes, take_mode, take_zero_copy, take_exec, take_text, take_symwin, take_network,
 	};
 	struct comm m = { .base = (const char *)comm, .why = why, .room = room };
 	struct hccl_config next = *c;

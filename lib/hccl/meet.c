@@ -377,13 +377,21 @@ static HcclResult by_table(const char *what, const char *path, u32 rank, const H
 	ret = (HcclResult)hccl_ranktable_load(path, &t, why, sizeof(why));
 	if (ret)
 		return hccl_fail_why(ret, what, why);
+	ret = hccl_first_by_table(what, dev);
+	if (ret) {
+		hccl_ranktable_free(&t);
+		return ret;
+	}
 	ret = (HcclResult)hccl_ranktable_has(&t, path, rank, why, sizeof(why));
 	if (ret)
 		ret = hccl_fail_why(ret, what, why);
 	else if (t.nranks > HCCL_MAX_RANKS)
 		ret = hccl_fail(HCCL_E_PARA, "EI0014", "%s: %s has %u ranks; %u can be in a communicator", what, path, t.nranks,
 				HCCL_MAX_RANKS);
-	else if (t.rank[rank].device != dev->phys)
+	else if (t.rank[rank].device != dev->phys && t.nservers == 1)
+		ret = hccl_fail(HCCL_E_UNAVAIL, "EI0014", "%s: rank %u is on device %u (physical), but %s says device_id %u", what, rank,
+				dev->phys, path, t.rank[rank].device);
+	else if (t.rank[rank].device != dev->phys)	/* servers of a table may all be on one here */
 		npuemu_log(NPUEMU_LOG_WARN, "%s: rank %u is on device %u, %s says %u", what, rank, dev->phys, path,
 			   t.rank[rank].device);
 	if (!ret)
@@ -399,8 +407,10 @@ static HcclResult by_table(const char *what, const char *path, u32 rank, const H
 			ret = note_write(what, note, l);
 	}
 	hccl_ranktable_free(&t);
-	if (!ret)
+	if (!ret) {
+		c->by_table = true;
 		ret = finish(what, c, comm);
+	}
 	if (!rank && l)
 		unlink(note);
 	if (ret && l)
@@ -425,6 +435,13 @@ HcclResult HcclCommInitClusterInfoConfig(const char *clusterInfo, uint32_t rank,
 }
 
 /* ---- Sub-communicators ---------------------------------------------------------------------------------- */
+
+/* As the real library has it, unless that is too long. */
+static void sub_name(const struct hccl_comm *parent, u64 id, char *name, size_t size)
+{
+	if ((size_t)snprintf(name, size, "%s_sub_%" PRIu64, parent->name, id) >= size)
+		snprintf(name, size, "%.80s~%016" PRIx64 "_sub_%" PRIu64, parent->name, mix(1, parent->name), id);
+}
 
 /* Leave the key where the other ranks of @parent look for it. */
 static HcclResult sub_leave(const char *what, struct hccl_comm *parent, u64 id, u32 ranks, const struct npuacl_key *key)
@@ -530,11 +547,14 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
 		*subComm = NULL;
 		return HCCL_SUCCESS;
 	}
-	if (!rankIds)
-		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: rankIds is NULL", what);
+	if (!rankIds || subCommId == 0xffffffff)
+		return hccl_fail(HCCL_E_PARA, "EI0003", "%s: rankIds is %p and subCommId %#" PRIx64 ": who is not in it gives NULL and 0xffffffff, who is neither", what,
+				 (void *)rankIds, subCommId);
+	if (!config)
+		return hccl_fail(HCCL_E_PTR, "EI0003", "%s: config is NULL: it takes one of HcclCommConfigInit()", what);
 	ret = check_sub(what, parent, rankNum, rankIds, subCommRankId);
 	if (!ret && !subCommRankId) {
-		snprintf(name, sizeof(name), "%.90s_sub_%" PRIu64, parent->name, subCommId);
+		sub_name(parent, subCommId, name, sizeof(name));
 		ret = give(what, parent->dev, name, &l);
 		if (!ret) {
 			key = l->key;

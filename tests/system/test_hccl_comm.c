@@ -377,13 +377,21 @@ static void by_table(struct ht_rank *r)
 
 	ht_ok(HcclCommInitClusterInfo(path, r->rank, &r->comm));
 	ht_proves(r, r->comm, 6);
-	/* the same table again, while the first is there */
+	/* the same table again: not while the first is there */
 	HcclCommConfigInit(&c);
 	snprintf(c.hcclCommName, sizeof(c.hcclCommName), "second");
+	ht_says(HcclCommInitClusterInfoConfig(path, r->rank, &c, &comm), HCCL_E_UNAVAIL, "already");
+	ht_barrier(r);
+	ht_ok(HcclCommDestroy(r->comm));
+	ht_barrier(r);
 	ht_ok(HcclCommInitClusterInfoConfig(path, r->rank, &c, &comm));
 	ht_proves(r, comm, 7);
 	ht_ok(HcclCommDestroy(comm));
+	r->comm = NULL;
 	comm = NULL;
+	/* another rank's device */
+	if (r->ranks > 1)
+		ht_says(HcclCommInitClusterInfo(path, (r->rank + 1) % r->ranks, &comm), HCCL_E_UNAVAIL, "EI0014");
 	ht_says(HcclCommInitClusterInfo(path, r->ranks, &comm), HCCL_E_PARA, "EI0014");
 	snprintf(none, sizeof(none), "%s.none", path);
 	ht_says(HcclCommInitClusterInfo(none, r->rank, &comm), HCCL_E_OPEN_FILE_FAILURE, "EI0004");
@@ -531,14 +539,20 @@ static void subs(struct ht_rank *r)
 			ht_proves(r, sub, v);
 	}
 	ht_proves(r, r->comm, 1);
+	/* an id, and a name, once at a time */
 	HcclCommConfigInit(&c);
 	if (sub && r->rank == 0) {
+		ht_says(HcclCreateSubCommConfig(&r->comm, 1, self, 17, 0, &c, &none), HCCL_E_PARA, "_sub_17");
+		memcpy(c.hcclCommName, name, sizeof(name));
+		ht_says(HcclCreateSubCommConfig(&r->comm, 1, self, 3, 0, &c, &none), HCCL_E_PARA, "_sub_17");
 		ht_fails(HcclCreateSubCommConfig(&sub, 1, self, 3, 0, &c, &none), HCCL_E_NOT_SUPPORT);
 		ht_fails(HcclCreateSubCommConfig(&r->comm, 2, twice, 3, 0, &c, &none), HCCL_E_PARA);
 		ht_fails(HcclCreateSubCommConfig(&r->comm, 2, far, 3, 0, &c, &none), HCCL_E_PARA);
 		ht_fails(HcclCreateSubCommConfig(&r->comm, 2, far, 3, 2, &c, &none), HCCL_E_PARA);
 		ht_fails(HcclCreateSubCommConfig(&r->comm, 0, self, 3, 0, &c, &none), HCCL_E_PARA);
-		ht_fails(HcclCreateSubCommConfig(&r->comm, 1, NULL, 3, 0, &c, &none), HCCL_E_PTR);
+		ht_fails(HcclCreateSubCommConfig(&r->comm, 1, NULL, 3, 0, &c, &none), HCCL_E_PARA);
+		ht_fails(HcclCreateSubCommConfig(&r->comm, 1, self, 0xffffffff, 0, &c, &none), HCCL_E_PARA);
+		ht_fails(HcclCreateSubCommConfig(&r->comm, 1, self, 3, 0, NULL, &none), HCCL_E_PTR);
 		ht_fails(HcclCreateSubCommConfig(NULL, 1, self, 3, 0, &c, &none), HCCL_E_PTR);
 		ht_fails(HcclCreateSubCommConfig(&r->comm, 1, self, 3, 0, &c, NULL), HCCL_E_PTR);
 		sys_true(!none, "a communicator after all");

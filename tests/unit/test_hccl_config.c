@@ -491,6 +491,14 @@ static void bad_comm_configs(void **state)
 	expect_refused(&m, "aclGraphZeroCopyEnable is 2; expected 0 or 1");
 	CHANGE(hcclExecTimeOut, -2);
 	expect_refused(&m, "hcclExecTimeOut is -2; expected 0 (no limit) to 2147483647 (s), or 0xffffffff: not set");
+	CHANGE(hcclRdmaTrafficClass, 3);
+	expect_refused(&m, "hcclRdmaTrafficClass is 3; expected a multiple of 4 from 0 to 255, or 0xffffffff: not set");
+	CHANGE(hcclRdmaTrafficClass, 256);
+	expect_refused(&m, "hcclRdmaTrafficClass is 256; expected a multiple of 4 from 0 to 255, or 0xffffffff: not set");
+	CHANGE(hcclRdmaServiceLevel, 8);
+	expect_refused(&m, "hcclRdmaServiceLevel is 8; expected 0 to 7, or 0xffffffff: not set");
+	CHANGE(hcclQos, 8);
+	expect_refused(&m, "hcclQos is 8; expected 0 to 7, or 0xffffffff: not set");
 	CHANGE(hcclSymWinMaxMemSizePerRank, 4097);
 	expect_refused(&m, "hcclSymWinMaxMemSizePerRank is 4097; expected 1 to 4096 (GB), or 0: not set");
 	CHANGE(hcclAlgo[6], 'x');
