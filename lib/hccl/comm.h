@@ -332,6 +332,14 @@ HcclResult hccl_group_open(const char *what, const struct npuacl_key *key, struc
 void hccl_local_put(struct hccl_local *l);
 /* Take the place of a rank: this only says so. */
 HcclResult hccl_group_join(const char *what, struct hccl_comm *c);
+/* Is it time to tell for whom we wait, again? */
+static inline bool hccl_report_due(s64 now, s64 *report)
+{
+	if (now < *report)
+		return false;
+	*report = now + 60000000000ll;
+	return true;
+}
 /* Until all have: HCCL_E_TIMEOUT tells who has not. */
 HcclResult hccl_group_meet(const char *what, struct hccl_comm *c);
 void hccl_group_leave(struct hccl_comm *c);

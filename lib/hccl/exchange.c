@@ -56,7 +56,7 @@ static HcclResult broken(struct hccl_comm *c, const char *what, const struct hcc
 
 static HcclResult wait_for_all(struct hccl_comm *c, const char *what, const struct hccl_note *mine, u64 seq, s64 limit)
 {
-	s64 begin = npuemu_now_ns(), look = begin + LOOK_NS, now;
+	s64 begin = npuemu_now_ns(), look = begin + LOOK_NS, report = begin + npuacl_report_ns(), now;
 	struct timespec nap = { .tv_nsec = 200000 };
 	HcclResult ret;
 	u32 who;
@@ -78,6 +78,10 @@ static HcclResult wait_for_all(struct hccl_comm *c, const char *what, const stru
 			hccl_group_check(c);
 			look = now + LOOK_NS;
 		}
+		if (hccl_report_due(now, &report))
+			npuemu_log(NPUEMU_LOG_WARN, "%s: rank %u of communicator %.64s has waited %.0f s for rank %u, and maybe others%s", what, c->rank,
+				   c->name, (double)(now - begin) / 1e9, who,
+				   mine->failed ? ", to tell that its own part has failed" : "");
 		if (now - begin < 2000000)
 			sched_yield();
 		else

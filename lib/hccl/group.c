@@ -260,11 +260,10 @@ HcclResult hccl_group_meet(const char *what, struct hccl_comm *c)
 			hccl_group_check(c);
 			look = now + LOOK_NS;
 		}
-		if (now >= report) {
+		if (hccl_report_due(now, &report)) {
 			missing(c, who, sizeof(who));
 			npuemu_log(NPUEMU_LOG_WARN, "%s: rank %u has waited %.0f s for ranks %s", what, c->rank,
 				   (double)(now - begin) / 1e9, who);
-			report = now + 60000000000ll;
 		}
 		if (now - begin < 2000000)
 			sched_yield();

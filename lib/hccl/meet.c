@@ -335,7 +335,7 @@ static HcclResult note_follow(const char *what, struct npuacl_device *dev, const
 	struct npuacl_key key;
 	struct hccl_local *l;
 	struct root r;
-	s64 begin = npuemu_now_ns(), limit;
+	s64 begin = npuemu_now_ns(), report = begin + npuacl_report_ns(), now, limit;
 	char why[200];
 	HcclResult ret;
 
@@ -353,7 +353,11 @@ static HcclResult note_follow(const char *what, struct npuacl_device *dev, const
 			}
 			hccl_local_put(l);
 		}
-		if (limit && npuemu_now_ns() - begin > limit)
+		now = npuemu_now_ns();
+		if (hccl_report_due(now, &report))
+			npuemu_log(NPUEMU_LOG_WARN, "%s: rank %u has waited %.0f s for rank 0 of this rank table", what, rank,
+				   (double)(now - begin) / 1e9);
+		if (limit && now - begin > limit)
 			return hccl_fail(HCCL_E_TIMEOUT, "EI0006", "%s: rank 0 of this rank table did not come within %.0f s (HCCL_CONNECT_TIMEOUT)",
 					 what, (double)limit / 1e9);
 		nanosleep(&nap, NULL);
@@ -466,7 +470,7 @@ static HcclResult sub_leave(const char *what, struct hccl_comm *parent, u64 id, 
 
 static HcclResult sub_find(const char *what, struct hccl_comm *parent, u64 id, struct npuacl_key *key)
 {
-	s64 begin = npuemu_now_ns(), look = begin + 100000000, now;
+	s64 begin = npuemu_now_ns(), look = begin + 100000000, report = begin + npuacl_report_ns(), now;
 	struct timespec nap = { .tv_nsec = 200000 };
 	char why[512], family[8];
 	struct hccl_sub *s;
@@ -499,6 +503,9 @@ static HcclResult sub_find(const char *what, struct hccl_comm *parent, u64 id, s
 			hccl_group_check(parent);
 			look = now + 100000000;
 		}
+		if (hccl_report_due(now, &report))
+			npuemu_log(NPUEMU_LOG_WARN, "%s: rank %u of %.64s has waited %.0f s for the first rank of sub-communicator %" PRIu64, what,
+				   parent->rank, parent->name, (double)(now - begin) / 1e9, id);
 		nanosleep(&nap, NULL);
 	}
 }
