@@ -470,6 +470,7 @@ void hccl_op_free(struct hccl_op *op);
 void hccl_ops_drop(struct hccl_comm *c);
 /* To a stream; takes @op, also if it fails. */
 HcclResult hccl_issue(struct hccl_op *op, aclrtStream stream);
+
 /* ---- stage.c -------------------------------------------------------------------------------------------------- */
 
 /* Where a rank has its buffers, and how much of them counts. */

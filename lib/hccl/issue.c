@@ -147,6 +147,7 @@ HcclResult hccl_issue(struct hccl_op *op, aclrtStream stream)
 	if (!err)
 		return HCCL_SUCCESS;
 	npuemu_fetch_add(&c->in_flight, -1u);
+	op->stage = NULL;	/* a copy to it may be on the stream: it stays */
 	hccl_op_free(op);
 	return hccl_fail_acl(err, what);
 }
