@@ -167,6 +167,9 @@ static void simulate(word (*all)[COUNT + 1], uint32_t ranks, uint32_t in, uint32
 		memcpy(all[q] + out, sum, sizeof(sum));
 }
 
+#define ROUNDS	20u
+#define KEPT	(64u * 4096u)	/* ranks may have some of others' latest copies open: 16 of each */
+
 /* Deep: a copy is made when its turn comes, and not before; and its memory is given back. */
 static void turns(struct ht_rank *r)
 {
@@ -174,7 +177,7 @@ static void turns(struct ht_rank *r)
 	size_t before = 0, after = 0, total;
 	uint32_t i, q, round;
 
-	for (round = 0; round < 3; round++) {
+	for (round = 0; round < ROUNDS; round++) {
 		for (q = 0; q < r->ranks; q++)
 			for (i = 0; i <= COUNT; i++)
 				all[q][i] = value(q, i);
@@ -191,7 +194,7 @@ static void turns(struct ht_rank *r)
 		acl_ok(aclrtGetMemInfo(ACL_HBM_MEM, round ? &after : &before, &total));
 		ht_barrier(r);
 	}
-	sys_eq(after, before);
+	sys_true(after + KEPT >= before, "%zu bytes of 600 copies are not given back", before - after);
 	acl_ok(aclrtFree(dev));
 	free(all);
 }
