@@ -196,6 +196,7 @@ void npuemu_queue_free(struct npuemu_queue *q)
 	npuemu_doorbell_exit(q);
 	npuemu_ring_free(q->ctx, &q->mem);
 	kvfree(q->jfs.fault);
+	kvfree(q->jfs.many);
 	kvfree(q->jfs.win);
 	kvfree(q);
 	npuemu_leak(NPUEMU_LEAK_QUEUE, -1);

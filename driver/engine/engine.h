@@ -143,9 +143,6 @@ struct npuemu_arena {
 	u32 device;
 };
 
-#define NPUEMU_PLACES		32u	/* that a queue remembers: a collective of 8 ranks has 16 buffers */
-#define NPUEMU_PLACE_BITS	7u	/* of a key to them */
-
 /*
  * Memory local to the process that a queue has found good.  @ptr, or @off, and
  * @va are the same modulo 16: an element aligned at one is so at the other.
@@ -161,6 +158,17 @@ struct npuemu_local {
 	bool pageable;			/* host memory reached through ops->page only */
 	bool write;			/* in: it is a target */
 	bool once;			/* good for this WQE only, maybe less than asked for */
+};
+
+#define NPUEMU_PLACES		32u	/* a collective of 8 ranks has 16 buffers, and 8 of its own */
+#define NPUEMU_PLACE_BITS	7u	/* of a key to them */
+
+/* Those that a queue has found good; a queue with two needs none of it. */
+struct npuemu_places {
+	u32 n;			/* since the last drop */
+	u32 next;		/* to be written to */
+	u8 at[1u << NPUEMU_PLACE_BITS];	/* by some bits of an address: which it was last */
+	struct npuemu_local place[NPUEMU_PLACES];
 };
 
 /* A segment of a peer that a queue has found good. */
@@ -316,7 +324,9 @@ struct npuemu_jfs {
 	u32 link_to;		/* = cnt->link_to */
 	u64 cqe_fixed[2];	/* what is the same in every CQE of this queue */
 	struct npuemu_plain plain;
-	struct npuemu_local *local[2];	/* of place[], the latest first */
+	struct npuemu_local *local[2];	/* the latest first: of own[], or of many */
+	struct npuemu_local own[2];
+	struct npuemu_places *many;	/* from the third on: zalloc; NULL */
 	struct npuemu_local once[2];	/* of the WQE's sources, of its targets */
 	struct npuemu_remote remote[8];
 	struct npuemu_share *touched[NPUEMU_MAX_TOUCHED];
@@ -333,10 +343,6 @@ struct npuemu_jfs {
 	char *cause;		/* NPUEMU_CAUSE_BYTES, for people */
 	void *host;
 	struct npuemu_wqe cur;
-	u32 nplaces;		/* used of place[] since the last drop */
-	u32 place_next;
-	u8 place_at[1u << NPUEMU_PLACE_BITS];	/* by some bits of an address: which it was last */
-	struct npuemu_local place[NPUEMU_PLACES];
 	struct npuemu_window *win;	/* chaos */
 	struct npuemu_armed_fault *fault;	/* NPUEMU_MAX_FAULTS, once there was one */
 };

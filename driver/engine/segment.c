@@ -17,11 +17,14 @@ void npuemu_places_drop(struct npuemu_jfs *q)
 	u32 i;
 
 	q->plain.len = 0;
-	for (i = 0; i < q->nplaces; i++)
-		q->place[i].len = 0;
-	q->nplaces = 0;
-	for (i = 0; i < ARRAY_SIZE(q->local); i++)
-		q->local[i] = &q->place[0];
+	for (i = 0; i < ARRAY_SIZE(q->own); i++) {
+		q->own[i].len = 0;
+		q->local[i] = &q->own[i];
+	}
+	for (i = 0; q->many && i < q->many->n; i++)
+		q->many->place[i].len = 0;
+	if (q->many)
+		q->many->n = 0;
 	npuemu_once_drop(q);
 	for (i = 0; i < ARRAY_SIZE(q->remote); i++)
 		q->remote[i].seq = NULL;
@@ -47,38 +50,58 @@ static struct npuemu_local *latest(struct npuemu_jfs *q, struct npuemu_local *l)
 }
 
 /* Which place it was when the like of this address was asked for.  64 KiB are a lane's step. */
-static u8 *place_key(struct npuemu_jfs *q, u64 va)
+static u8 *place_key(struct npuemu_places *p, u64 va)
 {
-	return &q->place_at[(va >> 16) * 0x9e3779b97f4a7c15ull >> (64 - NPUEMU_PLACE_BITS)];
+	return &p->at[(va >> 16) * 0x9e3779b97f4a7c15ull >> (64 - NPUEMU_PLACE_BITS)];
 }
 
-/* Not the latest two: one from before?  In turns, each new one takes the oldest's room. */
-static struct npuemu_local *place_find(struct npuemu_jfs *q, u64 va, u64 len)
+/* Not the latest two: one from before? */
+static struct npuemu_local *place_find(struct npuemu_places *p, u64 va, u64 len)
 {
-	u8 *key = place_key(q, va);
+	u8 *key = place_key(p, va);
 	u32 i;
 
-	if (likely(npuemu_local_hit(&q->place[*key], va, len)))
-		return &q->place[*key];
-	for (i = 0; i < q->nplaces; i++) {
-		if (!npuemu_local_hit(&q->place[i], va, len))
+	if (likely(npuemu_local_hit(&p->place[*key], va, len)))
+		return &p->place[*key];
+	for (i = 0; i < p->n; i++) {
+		if (!npuemu_local_hit(&p->place[i], va, len))
 			continue;
 		*key = (u8)i;
-		return &q->place[i];
+		return &p->place[i];
 	}
 	return NULL;
 }
 
-static struct npuemu_local *place_keep(struct npuemu_jfs *q, u64 va, const struct npuemu_local *l)
+/* In turns: each new one takes the oldest's room. */
+static struct npuemu_local *place_add(struct npuemu_places *p, const struct npuemu_local *l)
 {
-	u32 i = q->place_next;
+	u32 i = p->next;
 
-	q->place_next = (i + 1) % NPUEMU_PLACES;
-	if (q->nplaces <= i)
-		q->nplaces = i + 1;
-	q->place[i] = *l;
-	*place_key(q, va) = (u8)i;
-	return &q->place[i];
+	p->next = (i + 1) % NPUEMU_PLACES;
+	if (p->n <= i)
+		p->n = i + 1;
+	p->place[i] = *l;
+	*place_key(p, l->va) = (u8)i;
+	return &p->place[i];
+}
+
+static struct npuemu_local *place_keep(struct npuemu_jfs *q, const struct npuemu_local *l)
+{
+	/* the older of the two is free, or makes room if there is no memory for more */
+	struct npuemu_local *older = q->local[1];
+
+	if (q->many)
+		return place_add(q->many, l);
+	if (older->len) {
+		q->many = q->chip->ops->zalloc(sizeof(*q->many));
+		if (q->many) {
+			place_add(q->many, q->local[1]);
+			place_add(q->many, q->local[0]);
+			return place_add(q->many, l);
+		}
+	}
+	*older = *l;
+	return older;
 }
 
 static noinline struct npuemu_local *local_slow(struct npuemu_jfs *q, struct npuemu_wqe *w,
@@ -88,7 +111,7 @@ static noinline struct npuemu_local *local_slow(struct npuemu_jfs *q, struct npu
 
 	if (npuemu_local_hit(&q->once[write], va, len))
 		return &q->once[write];
-	known = place_find(q, va, len);
+	known = q->many ? place_find(q->many, va, len) : NULL;
 	if (known)
 		return latest(q, known);
 	memset(&l, 0, sizeof(l));
@@ -104,7 +127,7 @@ static noinline struct npuemu_local *local_slow(struct npuemu_jfs *q, struct npu
 		q->once[write] = l;
 		return &q->once[write];
 	}
-	return latest(q, place_keep(q, va, &l));
+	return latest(q, place_keep(q, &l));
 }
 
 static inline struct npuemu_local *local_find(struct npuemu_jfs *q, struct npuemu_wqe *w,

@@ -250,9 +250,11 @@ static void op_trace(struct npuemu_jfs *q, u32 event, u32 index, u64 arg)
 		fh->on_trace(q, event, index, arg);
 }
 
+bool fh_no_memory;
+
 static void *op_zalloc(size_t bytes)
 {
-	return calloc(1, bytes);
+	return fh_no_memory ? NULL : calloc(1, bytes);
 }
 
 static void op_free(void *p)

@@ -143,6 +143,7 @@ extern u64 fh_now;		/* ns */
 /* The test itself is wrong, or the engine broke its contract with the host. */
 void fh_die(const char *what) __attribute__((__noreturn__));
 
+extern bool fh_no_memory;	/* for the engine, where it can do without */
 struct fakehost *fh_new(void);
 struct fakehost *fh_new_small(u64 arena_bytes);
 void fh_free(struct fakehost *fh);

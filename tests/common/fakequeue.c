@@ -104,6 +104,7 @@ void fh_queue_free(struct fh_queue *f)
 		fh_cq_free(&f->own);
 	free(f->q.win);
 	free(f->q.fault);
+	free(f->q.many);
 	free(f->ring);
 	free(f->page);
 	free(f);

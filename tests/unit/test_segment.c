@@ -445,7 +445,7 @@ static void from_buffer(struct fh_queue *f, u64 piece, u32 i, u64 in)
 static void many_buffers(void **state)
 {
 	static const u64 pieces[] = { 64, 4096, 65536 };
-	static const u32 counts[] = { 1, 2, 3, 31, 32, 33, 100 };
+	static const u32 counts[] = { 1, 2, 3, NPUEMU_PLACES - 1, NPUEMU_PLACES, NPUEMU_PLACES + 1, 100 };
 	struct fh_queue *f = *state;
 	struct fakehost *fh = f->fh;
 	struct fh_wqe w;
@@ -459,7 +459,7 @@ static void many_buffers(void **state)
 			for (round = 0; round < 3; round++) {
 				asked = fh->n.local;
 				for (i = 0; i < n; i++)
-					from_buffer(f, pieces[p], i * 7 % n, 8 * round);
+					from_buffer(f, pieces[p], n - 1 - i, 8 * round);
 				if (!round)
 					assert_int_equal(fh->n.local, asked + n);
 				else if (n <= NPUEMU_PLACES)
@@ -479,12 +479,37 @@ static void many_buffers(void **state)
 		}
 }
 
+/* Without memory for more it remembers two. */
+static void two_buffers(void **state)
+{
+	struct fh_queue *f = *state;
+	struct fakehost *fh = f->fh;
+	u32 i, asked;
+
+	fh->mine_piece = 4096;
+	fh_no_memory = true;
+	for (i = 0; i < 60; i++)
+		from_buffer(f, 4096, i % 5, 0);
+	asked = fh->n.local;
+	for (i = 0; i < 20; i++)
+		from_buffer(f, 4096, 3 + i % 2, 0);
+	assert_int_equal(fh->n.local, asked);
+	for (i = 0; i < 3; i++)
+		from_buffer(f, 4096, i, 0);
+	assert_int_equal(fh->n.local, asked + 3);
+	fh_no_memory = false;
+	for (i = 0; i < 60; i++)
+		from_buffer(f, 4096, i % 5, 0);
+	assert_true(fh->n.local <= asked + 3 + 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH_WAYS(rights), BOTH_WAYS(token_value), BOTH_WAYS(token_id), BOTH_WAYS(range),
 		BOTH_WAYS(second_word), BOTH_WAYS(owner_acts), BOTH_WAYS(unknown_endpoint),
 		BOTH_WAYS(damaged_record), BOTH_WAYS(local_ranges), BOTH_WAYS(many_buffers),
+		BOTH_WAYS(two_buffers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

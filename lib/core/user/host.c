@@ -144,6 +144,7 @@ static void teardown(struct user *u)
 		close(u->maps_fd);
 	free(u->touched_pages);
 	free(u->bufs);
+	free(u->inbox.many);
 	pthread_mutex_destroy(&u->lock);
 	pthread_mutex_destroy(&u->peers_lock);
 	free(u);

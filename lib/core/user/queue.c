@@ -358,6 +358,7 @@ int user_queue_destroy(struct npuemu_queue *q)
 	q->view.depth = 0;
 	pthread_mutex_unlock(&u->lock);
 	free(q->jfs.fault);
+	free(q->jfs.many);
 	free(q->jfs.win);
 	return 0;
 }
