@@ -313,6 +313,8 @@ static bool is_there(struct hccl_comm *c, u32 rank)
 {
 	struct npuacl_slots slots;
 
+	if (rank >= c->ranks)	/* a damaged group says so */
+		return false;
 	if (c->all_here || smp_load_acquire(&c->local->rank[rank]))
 		return true;
 	npuacl_slots_look(&slots);

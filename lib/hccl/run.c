@@ -348,13 +348,20 @@ static void look(struct hccl_op *op)
 			(double)(now - op->began) / 1e9);
 }
 
+/* It is asked.  Another stream of the rank may be parked at the collective before: that is to be woken as ever. */
+static void unpark(struct hccl_comm *c, const struct npuacl_stream *s)
+{
+	if (READ_ONCE(c->parked) == s)
+		WRITE_ONCE(c->parked, NULL);
+}
+
 static bool step(struct npuacl_work *w, struct npuacl_stream *s, u32 task)
 {
 	struct hccl_op *op = container_of(w, struct hccl_op, work);
 	struct hccl_comm *c = op->comm;
 	struct hccl_slot *slot;
 
-	WRITE_ONCE(c->parked, NULL);
+	unpark(c, s);
 	if (op->phase == HCCL_BEGIN) {
 		if (!may_begin(op))
 			return false;
@@ -414,7 +421,7 @@ static void drop(struct npuacl_work *w, struct npuacl_stream *s)
 	struct hccl_comm *c = op->comm;
 	char text[96];
 
-	WRITE_ONCE(c->parked, NULL);
+	unpark(c, s);
 	hccl_want_text(&op->want, text, sizeof(text));
 	if (!hccl_group_broken(c))
 		hccl_group_fail(c, HCCL_E_REMOTE, "EI0002", "rank %u dropped %s: its stream %u was aborted, or has stopped after an error",
