@@ -58,6 +58,11 @@ struct npuacl_sdma *npuacl_sdma_try(struct npuacl_device *dev)
 	return try(dev, &err);
 }
 
+struct npuacl_sdma *npuacl_sdma_some(struct npuacl_device *dev, int *err)
+{
+	return try(dev, err);
+}
+
 struct npuacl_sdma *npuacl_sdma_take(struct npuacl_device *dev, aclError *ret)
 {
 	struct npuacl_sdma *s;

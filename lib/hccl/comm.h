@@ -435,6 +435,7 @@ struct hccl_op {
 	u32 lanes;			/* of the plan that have steps */
 	u32 asked;			/* whether it gets on with them, so often */
 	bool here;			/* its turn has come */
+	bool queueless;			/* all SDMA queues were busy */
 	bool waits;			/* somebody else has to get on with it first */
 	s64 began;			/* when it had to wait; 0: it did not */
 	s64 look_at;

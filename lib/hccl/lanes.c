@@ -266,13 +266,27 @@ static bool take(const struct hccl_op *op, struct hccl_lane_state *state, u32 r)
 	       npuemu_cas(&state->owner, was, hccl_rank_tag(op->seq, op->comm->rank));
 }
 
+/*
+ * No wait for a queue: all may be held by batches that only the scheduler's thread ends, and that may
+ * be us.  False: whoever asks next tries again.
+ */
+static bool have_queue(struct hccl_comm *c, struct npuacl_sdma **q)
+{
+	int err = 0;
+
+	if (!*q)
+		*q = npuacl_sdma_some(c->dev, &err);
+	if (err)
+		hccl_group_fail(c, HCCL_E_RUNTIME, "EI9999", "rank %u: no SDMA queue: %s", c->rank, npuemu_errmsg());
+	return *q;
+}
+
 /* One look at all lanes; those of @cpu alone, or all.  Did any get on? */
 static bool go_through(struct hccl_op *op, struct hccl_slot *slot, bool own, u32 cpu, struct npuacl_sdma **q)
 {
 	struct hccl_comm *c = op->comm;
 	struct hccl_lane_state *state;
 	bool on = false;
-	aclError err;
 	u32 i, r;
 
 	for (i = 0; i < (own ? 1 : c->ranks) && !hccl_group_broken(c); i++) {
@@ -282,12 +296,10 @@ static bool go_through(struct hccl_op *op, struct hccl_slot *slot, bool own, u32
 			continue;
 		if (!take(op, state, r))
 			continue;
-		if (!*q)
-			*q = npuacl_sdma_take(c->dev, &err);
-		if (!*q)
-			hccl_group_fail(c, HCCL_E_RUNTIME, "EI9999", "rank %u: %s", c->rank, npuacl_self.message);
-		else
+		if (have_queue(c, q))
 			on |= carry(op, slot, r, *q);
+		else
+			op->queueless = true;
 		smp_store_release(&state->owner, hccl_round(op->seq) << HCCL_RANK_BITS);
 	}
 	return on;
@@ -303,6 +315,7 @@ bool hccl_lanes_carry(struct hccl_op *op, struct hccl_slot *slot)
 		(c->spins && op->asked++ < OWN_ASKS && op->lanes > 1);
 	u32 cpu = own || c->spins || !may_be_cached(c, op) ? ANY_CPU : this_cpu(c);
 
+	op->queueless = false;
 	do {
 		on = cpu != ANY_CPU && go_through(op, slot, own, cpu, &q);
 		on |= go_through(op, slot, own, ANY_CPU, &q);
@@ -310,6 +323,6 @@ bool hccl_lanes_carry(struct hccl_op *op, struct hccl_slot *slot)
 	if (q)
 		npuacl_sdma_put(c->dev, q);
 	/* each further look would take a line from who is at a lane */
-	op->taken = !on && !own && !op->plan->waits;
+	op->taken = !on && !own && !op->plan->waits && !op->queueless;
 	return smp_load_acquire(&slot->over);
 }
