@@ -239,7 +239,7 @@ bool npuemu_retire(struct npuemu_jfs *q, struct npuemu_wqe *w)
 	/*
 	 * An error completes whether it was asked for or not.  The queue's state is
 	 * first: who finds the entry may ask for it at once.  Another queue may take
-	 * the room meanwhile; then the entry comes later, by a flush.
+	 * the room meanwhile; then the entry comes later, when there is some.
 	 */
 	if (npuemu_jfc_room(q->jfc, false)) {
 		fail(q, w->status);

@@ -157,13 +157,13 @@ static u64 desc_bytes(const struct npuemu_sdma *d)
 
 static enum npuacl_outcome batch_begin(struct npuacl_stream *s)
 {
-	struct npuacl_sdma *q = npuacl_sdma_try(s->dev);
+	int got, err;
+	struct npuacl_sdma *q = npuacl_sdma_try(s->dev, &err);
 	struct npuacl_task *t = npuacl_task_at(s, 0), *next;
 	/* one by one if it is to be known how long each took */
 	const u32 most = unlikely(s->traced.ns) ? 1 : NPUACL_BATCH;
 	u32 n = 0, last, bad = 0, status = 0;
 	u64 have = npuacl_pending(s), bytes = 0;
-	int got;
 
 	if (!q) {
 		s->wants_queue = true;

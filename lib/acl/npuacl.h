@@ -469,8 +469,7 @@ void npuacl_prof_fork(void);
 
 /* ---- sdma.c ------------------------------------------------------------------------------ */
 
-struct npuacl_sdma *npuacl_sdma_try(struct npuacl_device *dev);	/* NULL: all busy, or none can be made */
-struct npuacl_sdma *npuacl_sdma_some(struct npuacl_device *dev, int *err);	/* NULL: all busy, or @err says why none */
+struct npuacl_sdma *npuacl_sdma_try(struct npuacl_device *dev, int *err);	/* NULL: all busy, or @err says why none can be made */
 struct npuacl_sdma *npuacl_sdma_take(struct npuacl_device *dev, aclError *err);
 void npuacl_sdma_put(struct npuacl_device *dev, struct npuacl_sdma *s);
 void npuacl_sdma_destroy(struct npuacl_device *dev);

@@ -201,12 +201,13 @@ void npuacl_unlist(struct npuacl_stream *s)
 
 void npuacl_wake_idle(struct npuacl_stream *s)
 {
-	if (READ_ONCE(s->run) != NPUACL_IDLE) {
-		smp_mb(); /* issued, before the look at run: pairs with the end of npuacl_run() */
-		if (READ_ONCE(s->run) != NPUACL_IDLE)
-			return;
+	/* who gets it needs no fence of its own */
+	if (READ_ONCE(s->run) == NPUACL_IDLE && npuemu_cas(&s->run, NPUACL_IDLE, NPUACL_QUEUED)) {
+		push(s, false);
+		return;
 	}
-	if (npuemu_cas(&s->run, NPUACL_IDLE, NPUACL_QUEUED))
+	smp_mb(); /* issued, before the look at run: pairs with the end of npuacl_run() */
+	if (READ_ONCE(s->run) == NPUACL_IDLE && npuemu_cas(&s->run, NPUACL_IDLE, NPUACL_QUEUED))
 		push(s, false);
 }
 

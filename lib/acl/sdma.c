@@ -27,7 +27,7 @@ static bool grab(struct npuacl_sdma *s)
 /* The one this thread had last is likely to be free, and warm. */
 static __thread u32 favourite;
 
-static struct npuacl_sdma *try(struct npuacl_device *dev, int *err)
+struct npuacl_sdma *npuacl_sdma_try(struct npuacl_device *dev, int *err)
 {
 	u32 i, k;
 
@@ -51,32 +51,20 @@ static struct npuacl_sdma *try(struct npuacl_device *dev, int *err)
 	return NULL;
 }
 
-struct npuacl_sdma *npuacl_sdma_try(struct npuacl_device *dev)
-{
-	int err;
-
-	return try(dev, &err);
-}
-
-struct npuacl_sdma *npuacl_sdma_some(struct npuacl_device *dev, int *err)
-{
-	return try(dev, err);
-}
-
 struct npuacl_sdma *npuacl_sdma_take(struct npuacl_device *dev, aclError *ret)
 {
 	struct npuacl_sdma *s;
 	int err;
 
 	*ret = ACL_SUCCESS;
-	s = try(dev, &err);
+	s = npuacl_sdma_try(dev, &err);
 	if (s)
 		return s;
 	pthread_mutex_lock(&dev->sdma_lock);
 	WRITE_ONCE(dev->sdma_wanted, dev->sdma_wanted + 1);
 	smp_mb(); /* wanted, before the look: pairs with npuacl_sdma_put() */
 	for (;;) {
-		s = try(dev, &err);
+		s = npuacl_sdma_try(dev, &err);
 		if (s || err)
 			break;
 		pthread_cond_wait(&dev->sdma_free, &dev->sdma_lock);
@@ -274,13 +262,13 @@ aclError npuacl_sdma_now(struct npuacl_device *dev, const struct npuemu_sdma *d,
 	char cause[sizeof(s->cause)], text[160];
 	u32 status = NPUEMU_ST_WR_FLUSH_ERR;
 	aclError ret;
-	int got;
+	int got, err;
 
 	s = npuacl_sdma_take(dev, &ret);
 	if (!s)
 		return ret;
 	if (n == 1 && d->len >= HALVE_FROM && d->dw1 >> NPUEMU_SQE_OPCODE_SHIFT == NPUEMU_SDMA_COPY)
-		second = npuacl_sdma_try(dev);
+		second = npuacl_sdma_try(dev, &err);
 	*bad = 0;
 	got = second ? by_halves(s, second, d, cause, &status) : by_one(s, d, n, cause, bad, &status);
 	if (second)

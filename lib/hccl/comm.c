@@ -365,7 +365,7 @@ HcclResult HcclGetCommName(HcclComm comm, char *commName)
 	if (!commName)
 		return hccl_fail(HCCL_E_PTR, "EI0003", "HcclGetCommName: commName is NULL");
 	if (strlen(c->name) >= COMM_NAME_MAX_LENGTH)
-		return hccl_fail(HCCL_E_PARA, "EI0003", "HcclGetCommName: \"%s\" has %u characters, and with its end there is no room for it", c->name,
+		return hccl_fail(HCCL_E_PARA, "EI0003", "HcclGetCommName: \"%s\" has %u characters, and no room for its end: hcclCommName has to be shorter for that", c->name,
 				 COMM_NAME_MAX_LENGTH);
 	memcpy(commName, c->name, COMM_NAME_MAX_LENGTH);
 	return HCCL_SUCCESS;

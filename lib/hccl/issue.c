@@ -7,7 +7,7 @@
 #include "comm.h"
 #include "graph.h"
 
-#define SPARE	128u	/* what a rank keeps at least that many of, if it had them in flight */
+#define SPARE	128u	/* a rank keeps about so many, at most */
 
 /*
  * Who issues takes, and whoever carries out gives back: often another thread, and malloc() is
@@ -139,15 +139,17 @@ HcclResult hccl_issue(struct hccl_op *op, aclrtStream stream)
 		op->ticket = c->ticket + 1;
 	err = hccl_stage_fill(op, s);
 	/* once it is submitted it may be over, and gone */
-	if (!err)
+	if (!err) {
 		err = npuacl_submit(s, &t, NULL);
+		if (err)	/* the copy is on the stream: its target stays */
+			op->stage = NULL;
+	}
 	if (!err && once)
 		c->ticket++;
 	pthread_mutex_unlock(&c->lock);
 	if (!err)
 		return HCCL_SUCCESS;
-	npuemu_fetch_add(&c->in_flight, -1u);
-	op->stage = NULL;	/* a copy to it may be on the stream: it stays */
 	hccl_op_free(op);
+	npuemu_fetch_add(&c->in_flight, -1u);	/* the last use of the communicator, as in release() */
 	return hccl_fail_acl(err, what);
 }

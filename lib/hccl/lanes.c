@@ -275,7 +275,7 @@ static bool have_queue(struct hccl_comm *c, struct npuacl_sdma **q)
 	int err = 0;
 
 	if (!*q)
-		*q = npuacl_sdma_some(c->dev, &err);
+		*q = npuacl_sdma_try(c->dev, &err);
 	if (err)
 		hccl_group_fail(c, HCCL_E_RUNTIME, "EI9999", "rank %u: no SDMA queue: %s", c->rank, npuemu_errmsg());
 	return *q;

@@ -93,8 +93,11 @@ aclError hccl_stage_fill(struct hccl_op *op, struct npuacl_stream *s)
 		t.sdma.src = (u64)(uintptr_t)(src + done);
 		t.sdma.len = n;
 		ret = npuacl_submit(s, &t, NULL);
-		if (ret)
+		if (ret) {
+			if (done)	/* one is on the stream: its target stays */
+				op->stage = NULL;
 			return ret;
+		}
 	}
 	return ACL_SUCCESS;
 }

@@ -41,6 +41,7 @@ static void waits(struct ht_rank *r)
 {
 	const char *dir = r->arg;
 	char path[2][200], text[4096];
+	int64_t deadline;
 	uint32_t k;
 	FILE *f;
 	int old;
@@ -55,15 +56,16 @@ static void waits(struct ht_rank *r)
 			dup2(old, STDERR_FILENO);
 			close(old);
 		} else {
+			deadline = sys_deadline();
 			do {
-				sys_nap(20);
 				ht_progress();
 				memset(text, 0, sizeof(text));
 				f = fopen(path[1], "r");
 				sys_true(!f || fread(text, 1, sizeof(text) - 1, f) < sizeof(text), "%s", path[1]);
 				if (f)
 					fclose(f);
-			} while (!strstr(text, reports[k]));
+			} while (!strstr(text, reports[k]) && sys_retry(deadline));
+			sys_true(strstr(text, reports[k]), "\"%s\" is not said, but: %s", reports[k], text);
 			come_together(r, k, path[0]);
 		}
 		ht_barrier(r);
